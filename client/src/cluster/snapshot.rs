@@ -1,0 +1,79 @@
+//! What the client knows of the cluster at one moment: an immutable value that all roles share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use krafka_protocol::{ErrorCode, Str, Uuid};
+
+/// A broker's address, as its cluster advertises it (or as the user gave it: then `id` is negative).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Node {
+    /// The broker's id. Bootstrap addresses count down from -1, as in the Java client.
+    pub(crate) id: i32,
+    pub(crate) host: Str,
+    pub(crate) port: u16,
+    pub(crate) rack: Option<Str>,
+}
+
+/// One partition, as the metadata last told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartitionView {
+    /// The leader, if there is one and its node is known.
+    pub(crate) leader: Option<i32>,
+    /// The leader's epoch, or -1 if it is not known. Never taken from a leaderless answer.
+    pub(crate) leader_epoch: i32,
+    pub(crate) replicas: Vec<i32>,
+    pub(crate) isr: Vec<i32>,
+    pub(crate) offline: Vec<i32>,
+}
+
+/// One topic. `partitions[i]` is partition `i`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TopicView {
+    pub(crate) name: Str,
+    /// The topic's id, or zero where the broker does not tell it.
+    pub(crate) id: Uuid,
+    pub(crate) is_internal: bool,
+    pub(crate) partitions: Vec<PartitionView>,
+}
+
+/// What the cluster looks like. Replaced as a whole, never changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    /// Counts up with each replacement.
+    pub(crate) version: u64,
+    pub(crate) cluster_id: Option<Str>,
+    pub(crate) controller: Option<i32>,
+    pub(crate) nodes: BTreeMap<i32, Arc<Node>>,
+    pub(crate) topics: BTreeMap<Str, Arc<TopicView>>,
+    /// Topics that the last answer about them called erroneous (unknown, unauthorized, invalid): why.
+    pub(crate) errors: BTreeMap<Str, ErrorCode>,
+}
+
+impl Snapshot {
+    /// The node with this id, if the cluster has it.
+    pub(crate) fn node(&self, id: i32) -> Option<&Arc<Node>> {
+        self.nodes.get(&id)
+    }
+
+    /// The topic of this name, if it is loaded and exists.
+    pub(crate) fn topic(&self, name: &str) -> Option<&Arc<TopicView>> {
+        self.topics.get(name)
+    }
+
+    /// The topic with this id. Linear: for error paths and small sets only.
+    pub(crate) fn topic_by_id(&self, id: Uuid) -> Option<&Arc<TopicView>> {
+        self.topics.values().find(|topic| topic.id == id)
+    }
+
+    /// One partition of a loaded topic.
+    pub(crate) fn partition(&self, topic: &str, partition: i32) -> Option<&PartitionView> {
+        self.topic(topic)?.partitions.get(usize::try_from(partition).ok()?)
+    }
+
+    /// The node that leads a partition, with the epoch of its leadership.
+    pub(crate) fn leader(&self, topic: &str, partition: i32) -> Option<(&Arc<Node>, i32)> {
+        let view = self.partition(topic, partition)?;
+        Some((self.node(view.leader?)?, view.leader_epoch))
+    }
+}

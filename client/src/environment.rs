@@ -1,0 +1,93 @@
+//! Where a client meets the outside world: the network, the wall clock, and chance.
+//!
+//! A client built with another [`Environment`] runs over in-memory pipes, a simulated network or a tunnel, with no
+//! change to its code. Timers are tokio's, which a paused runtime makes virtual; everything else that would make one
+//! run differ from its twin comes through here.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A connected byte stream, as [`Connect`] returns it.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// What [`Connect::connect`] returns: a stream, at some time.
+pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send + 'a>>;
+
+/// Opens streams to brokers. The only thing that the client asks of the network.
+///
+/// Names are resolved inside, at each call, so that a broker that moved to another address behind the same name is found.
+pub trait Connect: Send + Sync + 'static {
+    /// Connects to `host` and `port`.
+    ///
+    /// The client bounds the call by its connect timeout, by dropping the future.
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a>;
+}
+
+/// Tells the time of day, which record timestamps are taken from.
+pub trait WallClock: Send + Sync + 'static {
+    /// The time of day.
+    fn now(&self) -> SystemTime;
+}
+
+/// The machine's own clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl WallClock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where the time of day comes in")]
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// The outside world of one client: how it connects, what time it is, and the seed of its chance.
+///
+/// The default is the machine itself: TCP, the system's clock, and a seed from the operating system.
+#[derive(Clone)]
+pub struct Environment {
+    connect: Arc<dyn Connect>,
+    wall_clock: Arc<dyn WallClock>,
+    seed: u64,
+}
+
+impl Environment {
+    /// Returns an environment that connects through `connect`, with the system's clock and the given seed.
+    ///
+    /// Two clients with the same seed make the same random choices (jitter, keyless partitions, bootstrap order).
+    pub fn new(connect: impl Connect, seed: u64) -> Self {
+        Self { connect: Arc::new(connect), wall_clock: Arc::new(SystemClock), seed }
+    }
+
+    /// Replaces the clock that tells the time of day.
+    #[must_use]
+    pub fn wall_clock(mut self, wall_clock: impl WallClock) -> Self {
+        self.wall_clock = Arc::new(wall_clock);
+        self
+    }
+
+    pub(crate) fn connector(&self) -> Arc<dyn Connect> {
+        self.connect.clone()
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn WallClock> {
+        self.wall_clock.clone()
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! [`KrafkaError`]: everything that can go wrong, said so that the reader knows what to do.
+
+use std::io;
+use std::sync::Arc;
+
+pub use krafka_protocol::ErrorCode;
+
+/// The result of a krafka call.
+pub type Result<T, E = KrafkaError> = std::result::Result<T, E>;
+
+/// What kind of protocol error it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProtocolErrorKind {
+    /// The broker sent bytes that do not decode.
+    Malformed,
+    /// The broker does not serve an API, or none of the versions that this client speaks.
+    UnsupportedVersion,
+    /// A response came that no request waits for.
+    UnexpectedResponse,
+    /// The peer is no Kafka broker (for example an HTTP server, or a TLS port spoken to in plain text).
+    NotKafka,
+    /// A request could not be encoded for the version in use.
+    Unencodable,
+}
+
+/// Everything that a call can fail with.
+///
+/// Cheap to clone: one failed batch gives the same error to each of its records.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KrafkaError {
+    /// Connecting or speaking to a broker failed.
+    #[error("{context}: {source}")]
+    Network {
+        /// What was being done, to which broker.
+        context: Arc<str>,
+        /// What the operating system or the connector said.
+        source: Arc<io::Error>,
+    },
+    /// The broker and this client do not understand each other.
+    #[error("{message}")]
+    Protocol {
+        /// Which misunderstanding.
+        kind: ProtocolErrorKind,
+        /// What was being done, and what came instead.
+        message: Arc<str>,
+    },
+    /// A broker answered with an error code.
+    #[error("{context}: {code}")]
+    Broker {
+        /// The code.
+        code: ErrorCode,
+        /// What was being done, to what, and what the broker said beyond the code.
+        context: Arc<str>,
+    },
+    /// Authentication failed. Retrying with the same credentials does not help.
+    #[error("{message}")]
+    Auth {
+        /// Which mechanism, at which broker, and what the broker said.
+        message: Arc<str>,
+    },
+    /// A deadline passed.
+    #[error("{operation}")]
+    Timeout {
+        /// What was waited for, and how long.
+        operation: Arc<str>,
+    },
+    /// A record was not acknowledged within the delivery timeout.
+    #[error("{message}{}", if *possibly_written { "; the record may have been written" } else { "; the record was not written" })]
+    DeliveryTimeout {
+        /// Whether some attempt may have reached the log.
+        possibly_written: bool,
+        /// Which partition, and the last reason.
+        message: Arc<str>,
+    },
+    /// A setting or an argument is not valid.
+    #[error("{message}")]
+    Config {
+        /// Which one, and what would be valid.
+        message: Arc<str>,
+    },
+    /// The client was closed.
+    #[error("{message}")]
+    Closed {
+        /// What was closed.
+        message: Arc<str>,
+    },
+    /// Another producer or member with the same identity took over.
+    #[error("{message}")]
+    Fenced {
+        /// Who was fenced.
+        message: Arc<str>,
+    },
+    /// The open transaction must be aborted; then go on.
+    #[error("{message}")]
+    TransactionAbortable {
+        /// Why.
+        message: Arc<str>,
+    },
+    /// Partitions have no committed offset, and the reset policy is "none".
+    #[error("no offset to start from, and auto_offset_reset is None, for {}", list(partitions))]
+    NoOffset {
+        /// Which partitions.
+        partitions: Arc<[crate::TopicPartition]>,
+    },
+    /// The topic does not exist (and did not appear in time).
+    #[error("topic '{topic}' does not exist: create it, or check its name and the client's permission to describe it")]
+    UnknownTopic {
+        /// Its name.
+        topic: Arc<str>,
+    },
+    /// An idempotent producer's sequence has a gap that it cannot repair.
+    #[error("{topic}-{partition}: {message}")]
+    OutOfOrderSequence {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+        /// What was lost.
+        message: Arc<str>,
+    },
+    /// The call is not valid in the state that the client is in.
+    #[error("{message}")]
+    IllegalState {
+        /// Which call, and which state.
+        message: Arc<str>,
+    },
+    /// Records could not be compressed or decompressed.
+    #[error("{message}")]
+    Compression {
+        /// Which topic, partition and codec.
+        message: Arc<str>,
+    },
+    /// A user's serializer failed.
+    #[error("{message}")]
+    Serialization {
+        /// What it said.
+        message: Arc<str>,
+    },
+    /// A fetched record or batch could not be read; seek past it to go on.
+    #[error("{topic}-{partition} at offset {offset}: {message}")]
+    RecordDeserialization {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: i32,
+        /// The offset of the record or batch.
+        offset: i64,
+        /// What is wrong with it.
+        message: Arc<str>,
+    },
+    /// [`Consumer::wakeup`](crate::Consumer::wakeup) was called.
+    #[error("woken up")]
+    Wakeup,
+}
+
+fn list(partitions: &[crate::TopicPartition]) -> String {
+    partitions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl KrafkaError {
+    /// Whether the same call may succeed if it is made again.
+    #[must_use]
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            Self::Network { .. } | Self::Timeout { .. } | Self::DeliveryTimeout { .. } | Self::Wakeup => true,
+            Self::UnknownTopic { .. } => true,
+            Self::Broker { code, .. } => code.is_retriable(),
+            _ => false,
+        }
+    }
+
+    /// Whether the open transaction must be aborted before anything else.
+    #[must_use]
+    pub fn requires_abort(&self) -> bool {
+        matches!(self, Self::TransactionAbortable { .. })
+    }
+
+    /// Whether the client that returned it is of no more use: close it and build another.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::Closed { .. } | Self::Fenced { .. } | Self::Auth { .. })
+    }
+
+    #[cold]
+    pub(crate) fn network(context: impl Into<Arc<str>>, source: io::Error) -> Self {
+        Self::Network { context: context.into(), source: Arc::new(source) }
+    }
+
+    #[cold]
+    pub(crate) fn protocol(kind: ProtocolErrorKind, message: impl Into<Arc<str>>) -> Self {
+        Self::Protocol { kind, message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn broker(code: ErrorCode, context: impl Into<Arc<str>>) -> Self {
+        Self::Broker { code, context: context.into() }
+    }
+
+    #[cold]
+    pub(crate) fn auth(message: impl Into<Arc<str>>) -> Self {
+        Self::Auth { message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn timeout(operation: impl Into<Arc<str>>) -> Self {
+        Self::Timeout { operation: operation.into() }
+    }
+
+    #[cold]
+    pub(crate) fn config(message: impl Into<Arc<str>>) -> Self {
+        Self::Config { message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn closed(message: impl Into<Arc<str>>) -> Self {
+        Self::Closed { message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn illegal_state(message: impl Into<Arc<str>>) -> Self {
+        Self::IllegalState { message: message.into() }
+    }
+}
