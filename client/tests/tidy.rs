@@ -1,0 +1,244 @@
+//! What lints cannot check: where code may wait, where it may ask for the time or for chance, and how long a file is.
+//!
+//! Each test walks the whole repository and fails with the file, the line and the alternative.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files that may `.await` besides each folder's `driver.rs`: handles, and the files that *are* sockets.
+const MAY_AWAIT: &[&str] = &[
+    // Handles: what the user, or another part of the client, holds.
+    "client/src/kafka.rs",
+    "client/src/kafka_builder.rs",
+    "client/src/admin/mod.rs",
+    "client/src/cluster/mod.rs",
+    "client/src/consumer/mod.rs",
+    "client/src/network/mod.rs",
+    "client/src/producer/mod.rs",
+    "client/src/testing.rs",
+    // The one loop that every driver calls.
+    "client/src/drive.rs",
+    // Sockets.
+    "client/src/network/dial.rs",
+    "client/src/network/pool.rs",
+    "client/src/network/tcp.rs",
+    "client/src/network/tls.rs",
+    // The fake broker's shells.
+    "fake-broker/src/builder.rs",
+    "fake-broker/src/handle.rs",
+    "fake-broker/src/serve/",
+    "fake-broker/src/bin/",
+];
+
+/// Crates that hold no machines: programs and test code, which wait as they like.
+const NOT_PURE: &[&str] = &["scenarios/", "conformance/", "benches/", "fuzz/", "protocol/derive/"];
+
+/// Files that may be longer than [`MAX_LINES`], each with its reason.
+const MAY_BE_LONG: &[(&str, &str)] = &[];
+
+/// Past this a file is asked whether it holds two nouns.
+const MAX_LINES: usize = 600;
+
+/// Past this a line no longer fits beside another one.
+const MAX_COLUMNS: usize = 120;
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The lines of product code with their numbers: no comments, nothing behind `#[cfg(test)] mod tests`.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut pending_test = false;
+        let mut in_tests = false;
+        self.text.lines().enumerate().filter_map(move |(index, line)| {
+            let trimmed = line.trim_start();
+            if trimmed.starts_with("#[cfg(test)]") && !line.starts_with(' ') {
+                pending_test = true;
+            } else if pending_test {
+                // `#[cfg(test)] mod tests { … }` is the last item of a file; `mod tests;` is one line.
+                in_tests |= trimmed.starts_with("mod ") && trimmed.ends_with('{');
+                pending_test = trimmed.starts_with("#[");
+            }
+            (!in_tests && !trimmed.starts_with("//")).then_some((index + 1, line))
+        })
+    }
+
+    fn is_product(&self) -> bool {
+        self.path.contains("/src/") && !self.path.ends_with("/tests.rs") && !self.path.contains("/tests/")
+    }
+
+    fn is_pure(&self) -> bool {
+        self.is_product()
+            && !NOT_PURE.iter().any(|prefix| self.path.starts_with(prefix))
+            && !self.path.ends_with("/driver.rs")
+            && !MAY_AWAIT.iter().any(|allowed| self.path.starts_with(allowed))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
+}
+
+fn sources() -> Vec<Source> {
+    fn walk(folder: &Path, root: &Path, found: &mut Vec<Source>) {
+        let mut entries: Vec<_> =
+            fs::read_dir(folder).expect("a folder of ours").map(|e| e.expect("an entry").path()).collect();
+        entries.sort();
+        for path in entries {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            if path.is_dir() {
+                if !matches!(name.as_str(), "target" | ".git" | "corpus" | "artifacts") {
+                    walk(&path, root, found);
+                }
+            } else if name.ends_with(".rs") {
+                let text = fs::read_to_string(&path).expect("a source file is text");
+                let path = path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
+                found.push(Source { path, text });
+            }
+        }
+    }
+    let (root, mut found) = (root(), Vec::new());
+    walk(&root, &root, &mut found);
+    assert!(found.len() > 30, "tidy must see the repository; it saw {} files in {}", found.len(), root.display());
+    found
+}
+
+fn report(what: &str, faults: &[String]) {
+    assert!(faults.is_empty(), "{what}\n  {}\n", faults.join("\n  "));
+}
+
+#[test]
+fn only_handles_drivers_and_sockets_await() {
+    let faults: Vec<_> = sources()
+        .iter()
+        .filter(|source| source.is_pure())
+        .flat_map(|source| {
+            source.code().filter(|(_, line)| line.contains(".await")).map(|(n, _)| format!("{}:{n}", source.path))
+        })
+        .collect();
+
+    report(
+        "These files wait, but are neither a handle, nor a driver, nor a socket (see MAY_AWAIT). Return an action and \
+         let the folder's driver.rs carry it out:",
+        &faults,
+    );
+}
+
+#[test]
+fn machines_take_time_and_chance_as_arguments() {
+    let forbidden =
+        ["Instant::now", "SystemTime::now", "thread_rng", "rand::", "RandomState", "HashMap::new", "HashSet::new"];
+    let exempt = ["client/src/environment.rs", "fake-broker/src/clock.rs"];
+    let faults: Vec<_> = sources()
+        .iter()
+        .filter(|source| source.is_pure() && !exempt.contains(&source.path.as_str()))
+        .flat_map(|source| {
+            source.code().flat_map(|(n, line)| {
+                forbidden
+                    .iter()
+                    .filter(|word| line.contains(*word))
+                    .map(move |word| format!("{}:{n} uses {word}", source.path))
+            })
+        })
+        .collect();
+
+    report(
+        "Machines and values take `now`, a seed and ordered collections, so that the same run twice is the same run:",
+        &faults,
+    );
+}
+
+#[test]
+fn files_hold_one_noun() {
+    let faults: Vec<_> = sources()
+        .iter()
+        .filter(|source| !MAY_BE_LONG.iter().any(|(path, _)| *path == source.path))
+        .map(|source| (source.text.lines().count(), &source.path))
+        .filter(|(lines, _)| *lines > MAX_LINES)
+        .map(|(lines, path)| format!("{path}: {lines} lines"))
+        .collect();
+
+    report("These files are long: do they hold two nouns? Split them, or say in MAY_BE_LONG why not:", &faults);
+}
+
+#[test]
+fn exceptions_for_long_files_are_still_needed() {
+    let sources = sources();
+    let stale: Vec<_> = MAY_BE_LONG
+        .iter()
+        .filter(|(path, _)| !sources.iter().any(|s| s.path == *path && s.text.lines().count() > MAX_LINES))
+        .map(|(path, _)| (*path).to_owned())
+        .collect();
+
+    report("These files are no longer long (or are gone): take them off MAY_BE_LONG:", &stale);
+}
+
+#[test]
+fn lines_fit_on_half_a_screen() {
+    let faults: Vec<_> = sources()
+        .iter()
+        .flat_map(|source| {
+            source
+                .text
+                .lines()
+                .enumerate()
+                .filter(|(_, line)| line.chars().count() > MAX_COLUMNS)
+                .map(|(index, _)| format!("{}:{}", source.path, index + 1))
+        })
+        .collect();
+
+    report("These lines are longer than 120 columns:", &faults);
+}
+
+#[test]
+fn nothing_is_left_open() {
+    // Spelled apart, so that this file does not find itself.
+    let open = [concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[ign", "ore")];
+    let faults: Vec<_> = sources()
+        .iter()
+        .flat_map(|source| {
+            source.text.lines().enumerate().flat_map(|(index, line)| {
+                open.iter()
+                    .filter(|word| line.contains(*word))
+                    .map(move |word| format!("{}:{} {word}", source.path, index + 1))
+            })
+        })
+        .collect();
+
+    report("These were left open:", &faults);
+}
+
+#[test]
+fn tests_do_not_sleep_in_real_time() {
+    let nap = concat!("thread::", "sleep");
+    let faults: Vec<_> = sources()
+        .iter()
+        .filter(|source| !source.path.starts_with("conformance/"))
+        .flat_map(|source| {
+            source
+                .text
+                .lines()
+                .enumerate()
+                .filter(|(_, l)| l.contains(nap))
+                .map(|(i, _)| format!("{}:{}", source.path, i + 1))
+        })
+        .collect();
+
+    report(
+        "A test that sleeps in real time is slow on one machine and wrong on another; use the paused clock:",
+        &faults,
+    );
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let faults: Vec<_> = sources()
+        .iter()
+        .filter(|source| !source.text.starts_with("//!") && !source.text.starts_with("#!"))
+        .map(|source| source.path.clone())
+        .collect();
+
+    report("These files do not begin with `//!`, one sentence on what they are:", &faults);
+}

@@ -1,0 +1,51 @@
+# What one does here, by name. `just` without a name lists them. Each recipe is a line that works without just, too.
+
+default:
+    @just --list --unsorted
+
+# Everything that the README promises to pass.
+test:
+    cargo test --workspace
+
+# Formatting, clippy on everything, and the shape of the house.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy -p krafka --no-default-features -- -D warnings
+    cargo test -p krafka --test tidy
+
+# The documentation, with broken links as errors.
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# The client without TLS compiles no C at all, and with it no C outside ring.
+no-c:
+    .ci/no-c
+
+# Every message against Kafka's own schemas, from the kafka-clients jars (fetched by Maven).
+schemas:
+    cargo test -p krafka-protocol --test protocol schemas
+
+# Every message and record batch against the bytes of Java's serializers.
+golden:
+    cargo test -p krafka-protocol --test protocol golden
+
+# All stories in all simulated worlds; `just scenarios --seeds 0..50` sweeps.
+scenarios *args:
+    cargo run --release -p scenarios -- {{args}}
+
+# The stories on a cluster: `fake`, a Kafka version such as `4.4.0`, or `external` (KRAFKA_BOOTSTRAP).
+conformance cluster *args:
+    cargo run --release -p conformance -- {{cluster}} {{args}}
+
+# The codec and record benchmarks.
+bench *args:
+    cargo bench -p krafka-benches {{args}}
+
+# One minute of each fuzz target.
+fuzz seconds="60":
+    fuzz/run {{seconds}}
+
+# What lands: the same as CI does.
+ci:
+    bash .ci/run
