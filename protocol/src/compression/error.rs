@@ -1,0 +1,67 @@
+//! What can go wrong in a codec.
+
+use super::Compression;
+
+/// A batch could not be compressed or decompressed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompressionError {
+    /// The attributes of a batch name a codec that Kafka does not define.
+    #[error("unknown compression codec {code}")]
+    UnknownCode {
+        /// The number found.
+        code: u8,
+    },
+    /// There is no codec of this name.
+    #[error("unknown compression codec {name:?}: expected none, gzip, snappy, lz4 or zstd")]
+    UnknownName {
+        /// The name given.
+        name: String,
+    },
+    /// The codec has no such level.
+    #[error("{codec} has no compression level {level}: expected {min} to {max}")]
+    Level {
+        /// The codec asked for.
+        codec: Compression,
+        /// The level asked for.
+        level: i32,
+        /// The codec's least level.
+        min: i32,
+        /// The codec's greatest level.
+        max: i32,
+    },
+    /// This build decodes the codec, but cannot encode it.
+    #[error("cannot compress with {codec}: this build lacks the feature `{feature}` of the crate krafka")]
+    NotBuiltIn {
+        /// The codec asked for.
+        codec: Compression,
+        /// The cargo feature that brings it.
+        feature: &'static str,
+    },
+    /// The codec refused the input.
+    #[error("compressing with {codec} failed: {reason}")]
+    Encode {
+        /// The codec.
+        codec: Compression,
+        /// What it said.
+        reason: String,
+    },
+    /// The bytes are not what the codec writes.
+    #[error("corrupt {codec} data at byte {position}: {reason}")]
+    Corrupt {
+        /// The codec.
+        codec: Compression,
+        /// Where in the compressed bytes, as closely as the codec can tell.
+        position: usize,
+        /// What was found there.
+        reason: String,
+    },
+    /// The bytes decompress to more than the limit.
+    #[error("{codec} data decompresses to more than the limit of {limit} bytes")]
+    LimitExceeded {
+        /// The codec.
+        codec: Compression,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+}

@@ -1,0 +1,244 @@
+//! The codecs of record batches: gzip, snappy, lz4 and zstd.
+//!
+//! A [`Compressor`] and a [`Decompressor`] keep their tables and buffers from one batch to the next, because fresh
+//! buffers of a batch's size cost more in page faults than the work itself. Everything decodes in Rust; zstd encodes
+//! with the C library, behind the feature `zstd`.
+//!
+//! What a frame says about its own size is a hint, never a promise: output grows with what was really decoded, and
+//! stops at the limit that the [`Decompressor`] was made with.
+
+mod error;
+mod gzip;
+mod lz4;
+mod snappy;
+mod zstd;
+
+use std::fmt;
+use std::str::FromStr;
+
+use bytes::{Bytes, BytesMut};
+
+pub use error::CompressionError;
+
+/// How the records of a batch are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None = 0,
+    /// DEFLATE in gzip's framing (RFC 1952): small and slow.
+    Gzip = 1,
+    /// Snappy in the framing of snappy-java.
+    Snappy = 2,
+    /// LZ4 frames: the fastest.
+    Lz4 = 3,
+    /// Zstandard. Encoding needs the feature `zstd`.
+    Zstd = 4,
+}
+
+impl Compression {
+    /// All codecs, in the order of their codes.
+    pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
+
+    /// The number that stands for the codec in the attributes of a batch.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Kafka's name for the codec, as in `compression.type`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gzip",
+            Self::Snappy => "snappy",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Compression {
+    type Err = CompressionError;
+
+    fn from_str(name: &str) -> Result<Self, CompressionError> {
+        Self::ALL
+            .into_iter()
+            .find(|codec| codec.name() == name)
+            .ok_or_else(|| CompressionError::UnknownName { name: name.to_owned() })
+    }
+}
+
+impl TryFrom<u8> for Compression {
+    type Error = CompressionError;
+
+    fn try_from(code: u8) -> Result<Self, CompressionError> {
+        Self::ALL.get(usize::from(code)).copied().ok_or(CompressionError::UnknownCode { code })
+    }
+}
+
+/// The most that one batch may decompress to, unless told otherwise: 128 MiB.
+pub const DEFAULT_DECOMPRESSION_LIMIT: usize = 128 << 20;
+
+/// Compresses batches with one codec at one level, keeping its tables and buffers between them.
+pub struct Compressor {
+    codec: Compression,
+    state: Encoder,
+    scratch: Vec<u8>,
+}
+
+enum Encoder {
+    None,
+    Gzip(gzip::Encoder),
+    Snappy(snappy::Encoder),
+    Lz4(lz4::Encoder),
+    Zstd(zstd::Encoder),
+}
+
+impl Compressor {
+    /// Returns a compressor for `codec`. `level` is for gzip (0 to 9) and zstd (-131072 to 22); the other codecs have
+    /// none and ignore it. `None` is the codec's default.
+    ///
+    /// # Errors
+    ///
+    /// If the codec has no such level, or the codec is zstd and this build cannot encode it.
+    pub fn new(codec: Compression, level: Option<i32>) -> Result<Self, CompressionError> {
+        let state = match codec {
+            Compression::None => Encoder::None,
+            Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(level)?),
+            Compression::Snappy => Encoder::Snappy(snappy::Encoder::new()),
+            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::default()),
+            Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(level)?),
+        };
+        Ok(Self { codec, state, scratch: Vec::new() })
+    }
+
+    /// Returns a compressor that leaves batches as they are.
+    pub const fn none() -> Self {
+        Self { codec: Compression::None, state: Encoder::None, scratch: Vec::new() }
+    }
+
+    /// The codec.
+    pub const fn codec(&self) -> Compression {
+        self.codec
+    }
+
+    /// Compresses `input` and returns the result, which lives in this compressor's buffer until the next call.
+    ///
+    /// # Errors
+    ///
+    /// If the codec fails, which needs an input beyond its limits (4 GiB for snappy).
+    pub fn compress(&mut self, input: &[u8]) -> Result<&[u8], CompressionError> {
+        let out = &mut self.scratch;
+        out.clear();
+        match &mut self.state {
+            Encoder::None => out.extend_from_slice(input),
+            Encoder::Gzip(encoder) => encoder.encode(input, out)?,
+            Encoder::Snappy(encoder) => encoder.encode(input, out)?,
+            Encoder::Lz4(encoder) => encoder.encode(input, out)?,
+            Encoder::Zstd(encoder) => encoder.encode(input, out)?,
+        }
+        Ok(out)
+    }
+}
+
+impl fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compressor").field("codec", &self.codec).finish_non_exhaustive()
+    }
+}
+
+/// Decompresses batches up to a limit, keeping its tables and buffers between them.
+pub struct Decompressor {
+    limit: usize,
+    buffer: BytesMut,
+    snappy: snappy::Decoder,
+    zstd: zstd::Decoder,
+}
+
+impl Decompressor {
+    /// Returns a decompressor that refuses to make more than `limit` bytes of one batch.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, buffer: BytesMut::new(), snappy: snappy::Decoder::new(), zstd: zstd::Decoder::default() }
+    }
+
+    /// The most bytes that one batch may become.
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Changes the limit for the batches to come.
+    pub const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Decompresses `input`. The result shares this decompressor's buffer, which is used again once everything that
+    /// was sliced from it is gone.
+    ///
+    /// # Errors
+    ///
+    /// If `input` is not what `codec` writes, or becomes longer than the limit.
+    pub fn decompress(&mut self, codec: Compression, input: &[u8]) -> Result<Bytes, CompressionError> {
+        let mut out = Output { buffer: &mut self.buffer, codec, limit: self.limit };
+        out.buffer.clear();
+        let done = match codec {
+            Compression::None => out.extend(input),
+            Compression::Gzip => gzip::decode(input, &mut out),
+            Compression::Snappy => self.snappy.decode(input, &mut out),
+            Compression::Lz4 => lz4::decode(input, &mut out),
+            Compression::Zstd => self.zstd.decode(input, &mut out),
+        };
+        done?;
+        Ok(self.buffer.split().freeze())
+    }
+}
+
+impl Default for Decompressor {
+    fn default() -> Self {
+        Self::new(DEFAULT_DECOMPRESSION_LIMIT)
+    }
+}
+
+impl fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decompressor").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// Where decoders write: a buffer that does not grow beyond the limit.
+struct Output<'a> {
+    buffer: &'a mut BytesMut,
+    codec: Compression,
+    limit: usize,
+}
+
+impl Output<'_> {
+    /// The bytes that may still be written.
+    fn room(&self) -> usize {
+        self.limit.saturating_sub(self.buffer.len())
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), CompressionError> {
+        if bytes.len() > self.room() {
+            return Err(self.too_long());
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    #[cold]
+    fn too_long(&self) -> CompressionError {
+        CompressionError::LimitExceeded { codec: self.codec, limit: self.limit }
+    }
+
+    #[cold]
+    fn corrupt(&self, position: usize, reason: impl Into<String>) -> CompressionError {
+        CompressionError::Corrupt { codec: self.codec, position, reason: reason.into() }
+    }
+}

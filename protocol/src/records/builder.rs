@@ -1,0 +1,309 @@
+//! An open batch: records are appended in the encoded form, and nowhere else.
+//!
+//! The builder writes into one buffer that the caller brings and gets back with [`SealedBatch::into_buffer`], so a
+//! producer in its stride allocates nothing: neither per record nor per batch.
+
+use bytes::BytesMut;
+
+use crate::compression::Compressor;
+
+use super::error::RecordsError;
+use super::header::{Attributes, BatchHeader, HEADER_LEN, LOG_OVERHEAD};
+use super::record::{HeadersRef, RecordRef};
+use super::sealed::SealedBatch;
+use super::varint::{self, len_i32, len_i64};
+
+/// No headers, with types for [`BatchBuilder::try_append`] to settle on.
+pub const NO_HEADERS: &[(&str, Option<&str>)] = &[];
+
+/// Builds one record batch, record by record.
+#[derive(Debug)]
+pub struct BatchBuilder {
+    /// The header's place, then the records so far.
+    buffer: BytesMut,
+    count: u32,
+    base_timestamp: i64,
+    max_timestamp: i64,
+}
+
+impl BatchBuilder {
+    /// Returns an empty batch in a buffer of its own.
+    pub fn new() -> Self {
+        Self::with_buffer(BytesMut::new())
+    }
+
+    /// Returns an empty batch that uses `buffer`, whose contents are forgotten.
+    pub fn with_buffer(mut buffer: BytesMut) -> Self {
+        buffer.clear();
+        buffer.resize(HEADER_LEN, 0);
+        Self { buffer, count: 0, base_timestamp: -1, max_timestamp: -1 }
+    }
+
+    /// Appends a record and returns its index in the batch. `timestamp` is in milliseconds; -1 means none. The first
+    /// record's timestamp is the batch's base, and later ones may lie before it.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordsError::TooLarge`] if the batch would exceed the 2 GiB of the format; nothing is appended then.
+    #[inline]
+    pub fn try_append<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[(K, Option<V>)],
+    ) -> Result<u32, RecordsError> {
+        if headers.is_empty() {
+            return self.append(timestamp, key, value, HeadersRef::default());
+        }
+        let headers_len = headers_len(headers);
+        let index = self.begin(timestamp, key, value, headers.len(), headers_len)?;
+        for (name, value) in headers {
+            let (name, value) = (name.as_ref(), value.as_ref().map(AsRef::as_ref));
+            self.put_len(name.len());
+            self.buffer.extend_from_slice(name);
+            match value {
+                None => self.buffer.extend_from_slice(&[NULL]),
+                Some(value) => {
+                    self.put_len(value.len());
+                    self.buffer.extend_from_slice(value);
+                }
+            }
+        }
+        Ok(index)
+    }
+
+    /// Appends what was read from another batch; offset and sequence are this batch's.
+    ///
+    /// # Errors
+    ///
+    /// As [`BatchBuilder::try_append`].
+    pub fn try_append_record(&mut self, record: &RecordRef<'_>) -> Result<u32, RecordsError> {
+        self.append(record.timestamp, record.key, record.value, record.headers)
+    }
+
+    #[inline]
+    fn append(
+        &mut self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: HeadersRef<'_>,
+    ) -> Result<u32, RecordsError> {
+        let index = self.begin(timestamp, key, value, headers.len(), headers.raw().len())?;
+        self.buffer.extend_from_slice(headers.raw());
+        Ok(index)
+    }
+
+    /// Writes a record up to and including the number of its headers, which the caller writes.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        header_count: usize,
+        headers_len: usize,
+    ) -> Result<u32, RecordsError> {
+        let base_timestamp = if self.count == 0 { timestamp } else { self.base_timestamp };
+        // Java subtracts and adds with wrap-around too, so any two timestamps survive the way there and back.
+        let timestamp_delta = timestamp.wrapping_sub(base_timestamp);
+        let body = body_len(timestamp_delta, self.count, bytes_len(key), bytes_len(value), header_count, headers_len);
+        let total = self.buffer.len() + MAX_LENGTH_LEN + body;
+        if total > MAX_BATCH_LEN || self.count == i32::MAX as u32 {
+            return Err(RecordsError::TooLarge { size: total });
+        }
+
+        // Lengths below fit i32, as the whole does. Two writes into a small array and three copies are what a record
+        // costs: each `extend_from_slice` checks the capacity once.
+        let mut start = [0; 32];
+        let mut at = varint::put_i32(&mut start, body as i32);
+        start[at] = 0; // Attributes, of which none is defined.
+        at += 1;
+        at += varint::put_i64(&mut start[at..], timestamp_delta);
+        at += varint::put_i32(&mut start[at..], self.count as i32);
+        if let Some(key) = key {
+            at += varint::put_i32(&mut start[at..], key.len() as i32);
+            self.buffer.extend_from_slice(&start[..at]);
+            self.buffer.extend_from_slice(key);
+            at = 0;
+        } else {
+            start[at] = NULL;
+            at += 1;
+        }
+        if let Some(value) = value {
+            at += varint::put_i32(&mut start[at..], value.len() as i32);
+            self.buffer.extend_from_slice(&start[..at]);
+            self.buffer.extend_from_slice(value);
+            at = 0;
+        } else {
+            start[at] = NULL;
+            at += 1;
+        }
+        at += varint::put_i32(&mut start[at..], header_count as i32);
+        self.buffer.extend_from_slice(&start[..at]);
+
+        let index = self.count;
+        self.count += 1;
+        self.base_timestamp = base_timestamp;
+        self.max_timestamp = if index == 0 { timestamp } else { self.max_timestamp.max(timestamp) };
+        Ok(index)
+    }
+
+    fn put_len(&mut self, length: usize) {
+        let mut bytes = [0; varint::MAX_LEN_I32];
+        let at = varint::put_i32(&mut bytes, length as i32);
+        self.buffer.extend_from_slice(&bytes[..at]);
+    }
+
+    /// The number of records.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether nothing was appended.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The length of the batch as it stands, header included, before compression.
+    pub fn encoded_len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The bytes that the batch's buffer occupies.
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// The greatest timestamp so far, or -1.
+    pub const fn max_timestamp(&self) -> i64 {
+        self.max_timestamp
+    }
+
+    /// The exact number of bytes that the record would add to this batch, before compression.
+    pub fn record_len<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[(K, Option<V>)],
+    ) -> usize {
+        let delta = if self.count == 0 { 0 } else { timestamp.wrapping_sub(self.base_timestamp) };
+        let body = body_len(delta, self.count, bytes_len(key), bytes_len(value), headers.len(), headers_len(headers));
+        body + len_usize(body)
+    }
+
+    /// The same for a record of another batch.
+    pub(super) fn record_len_of(&self, record: &RecordRef<'_>) -> usize {
+        let delta = if self.count == 0 { 0 } else { record.timestamp.wrapping_sub(self.base_timestamp) };
+        let (key_len, value_len) = (bytes_len(record.key), bytes_len(record.value));
+        let headers = record.headers;
+        let body = body_len(delta, self.count, key_len, value_len, headers.len(), headers.raw().len());
+        body + len_usize(body)
+    }
+
+    /// A bound on what a record adds to any batch, for those who must decide before they know which.
+    pub fn max_record_len<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[(K, Option<V>)],
+    ) -> usize {
+        const GREATEST_DELTAS: usize = varint::MAX_LEN_I64 + varint::MAX_LEN_I32;
+        let body = body_len(0, 0, bytes_len(key), bytes_len(value), headers.len(), headers_len(headers));
+        MAX_LENGTH_LEN + body + GREATEST_DELTAS - 2
+    }
+
+    /// Compresses the records and completes the header, but for what the sender stamps.
+    ///
+    /// The base offset is 0, the partition leader epoch -1, and there is no producer.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordsError::Empty`] without records, [`RecordsError::Compression`] if the codec fails and
+    /// [`RecordsError::TooLarge`] if it made more than 2 GiB.
+    pub fn seal(self, compressor: &mut Compressor) -> Result<SealedBatch, RecordsError> {
+        let Self { mut buffer, count, base_timestamp, max_timestamp } = self;
+        if count == 0 {
+            return Err(RecordsError::Empty);
+        }
+        let encoded_len = buffer.len();
+        if compressor.codec() != crate::compression::Compression::None {
+            // Back into the same buffer: one buffer goes through a batch's life, whatever the codec.
+            let compressed = compressor.compress(&buffer[HEADER_LEN..])?;
+            if compressed.len() > MAX_BATCH_LEN - HEADER_LEN {
+                return Err(RecordsError::TooLarge { size: compressed.len() });
+            }
+            buffer.truncate(HEADER_LEN);
+            buffer.extend_from_slice(compressed);
+        }
+        let header = BatchHeader {
+            base_offset: 0,
+            batch_length: (buffer.len() - LOG_OVERHEAD) as i32,
+            partition_leader_epoch: -1,
+            crc: 0,
+            attributes: Attributes::default().with_compression(compressor.codec()),
+            last_offset_delta: count as i32 - 1,
+            base_timestamp,
+            max_timestamp,
+            producer_id: -1,
+            producer_epoch: -1,
+            base_sequence: -1,
+            count: count as i32,
+        };
+        Ok(SealedBatch::new(header, buffer, encoded_len))
+    }
+
+    /// Gives the buffer back without making a batch.
+    pub fn into_buffer(self) -> BytesMut {
+        self.buffer
+    }
+}
+
+impl Default for BatchBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The varint of -1: the length of null.
+const NULL: u8 = 1;
+const MAX_LENGTH_LEN: usize = varint::MAX_LEN_I32;
+/// What a batch length of 2^31 - 1 allows.
+const MAX_BATCH_LEN: usize = i32::MAX as usize;
+
+/// The length of a record behind its own length.
+#[inline(always)]
+fn body_len(
+    timestamp_delta: i64,
+    offset_delta: u32,
+    key_len: usize,
+    value_len: usize,
+    header_count: usize,
+    headers_len: usize,
+) -> usize {
+    1 + len_i64(timestamp_delta)
+        + len_i32(offset_delta as i32)
+        + key_len
+        + value_len
+        + len_usize(header_count)
+        + headers_len
+}
+
+/// The length of nullable bytes with the length before them.
+#[inline(always)]
+fn bytes_len(bytes: Option<&[u8]>) -> usize {
+    bytes.map_or(1, |bytes| len_usize(bytes.len()) + bytes.len())
+}
+
+#[inline(always)]
+const fn len_usize(length: usize) -> usize {
+    len_i64(length as i64)
+}
+
+fn headers_len<K: AsRef<[u8]>, V: AsRef<[u8]>>(headers: &[(K, Option<V>)]) -> usize {
+    headers
+        .iter()
+        .map(|(name, value)| bytes_len(Some(name.as_ref())) + bytes_len(value.as_ref().map(AsRef::as_ref)))
+        .sum()
+}

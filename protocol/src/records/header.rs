@@ -1,0 +1,245 @@
+//! The 61 bytes in front of the records of a batch.
+
+use crate::compression::{Compression, CompressionError};
+
+use super::error::RecordsError;
+
+/// The format that is written and read.
+pub const MAGIC: i8 = 2;
+
+/// The length of a batch without records.
+pub const HEADER_LEN: usize = 61;
+
+/// Base offset and length: what the length field does not count.
+pub(super) const LOG_OVERHEAD: usize = 12;
+/// Enough to see the magic, which lies at the same place in all formats.
+pub(super) const PEEK_LEN: usize = 17;
+
+pub(super) const BASE_OFFSET: usize = 0;
+pub(super) const BATCH_LENGTH: usize = 8;
+pub(super) const LEADER_EPOCH: usize = 12;
+pub(super) const MAGIC_AT: usize = 16;
+pub(super) const CRC: usize = 17;
+pub(super) const ATTRIBUTES: usize = 21;
+pub(super) const LAST_OFFSET_DELTA: usize = 23;
+pub(super) const BASE_TIMESTAMP: usize = 27;
+pub(super) const MAX_TIMESTAMP: usize = 35;
+pub(super) const PRODUCER_ID: usize = 43;
+pub(super) const PRODUCER_EPOCH: usize = 51;
+pub(super) const BASE_SEQUENCE: usize = 53;
+pub(super) const COUNT: usize = 57;
+
+/// Whose clock the timestamps of a batch are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimestampType {
+    /// The producer's, one for each record.
+    CreateTime,
+    /// The broker's, the same for all records of the batch.
+    LogAppendTime,
+}
+
+/// The attribute bits of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attributes(pub i16);
+
+impl Attributes {
+    const CODEC: i16 = 0b111;
+    const LOG_APPEND_TIME: i16 = 1 << 3;
+    const TRANSACTIONAL: i16 = 1 << 4;
+    const CONTROL: i16 = 1 << 5;
+    const DELETE_HORIZON: i16 = 1 << 6;
+
+    /// The codec of the records.
+    ///
+    /// # Errors
+    ///
+    /// If Kafka defines no codec of that number.
+    pub fn compression(self) -> Result<Compression, CompressionError> {
+        Compression::try_from((self.0 & Self::CODEC) as u8)
+    }
+
+    /// Whose clock the timestamps are from.
+    pub const fn timestamp_type(self) -> TimestampType {
+        if self.0 & Self::LOG_APPEND_TIME == 0 { TimestampType::CreateTime } else { TimestampType::LogAppendTime }
+    }
+
+    /// Whether the batch belongs to a transaction.
+    pub const fn is_transactional(self) -> bool {
+        self.0 & Self::TRANSACTIONAL != 0
+    }
+
+    /// Whether the records are a broker's marks instead of data.
+    pub const fn is_control(self) -> bool {
+        self.0 & Self::CONTROL != 0
+    }
+
+    /// Whether the base timestamp is the time after which compaction may drop the batch's tombstones (KIP-534).
+    pub const fn has_delete_horizon(self) -> bool {
+        self.0 & Self::DELETE_HORIZON != 0
+    }
+
+    /// Returns the same attributes with another codec.
+    #[must_use]
+    pub const fn with_compression(self, codec: Compression) -> Self {
+        Self(self.0 & !Self::CODEC | codec.code() as i16)
+    }
+
+    /// Returns the same attributes with another type of timestamps.
+    #[must_use]
+    pub const fn with_timestamp_type(self, timestamp_type: TimestampType) -> Self {
+        match timestamp_type {
+            TimestampType::CreateTime => Self(self.0 & !Self::LOG_APPEND_TIME),
+            TimestampType::LogAppendTime => Self(self.0 | Self::LOG_APPEND_TIME),
+        }
+    }
+
+    /// Returns the same attributes, of a transaction or not.
+    #[must_use]
+    pub const fn with_transactional(self, transactional: bool) -> Self {
+        if transactional { Self(self.0 | Self::TRANSACTIONAL) } else { Self(self.0 & !Self::TRANSACTIONAL) }
+    }
+
+    /// Returns the same attributes, of a control batch.
+    #[must_use]
+    pub const fn with_control(self) -> Self {
+        Self(self.0 | Self::CONTROL)
+    }
+}
+
+/// What a batch says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchHeader {
+    /// The offset of the first record; 0 from a producer.
+    pub base_offset: i64,
+    /// The length of what follows this field: the whole batch but for its first 12 bytes.
+    pub batch_length: i32,
+    /// The epoch of the leader that appended the batch; -1 from a producer.
+    pub partition_leader_epoch: i32,
+    /// The CRC-32C of everything behind it.
+    pub crc: u32,
+    /// The attribute bits.
+    pub attributes: Attributes,
+    /// The offset of the last record minus the base offset. Stays when compaction removes that record.
+    pub last_offset_delta: i32,
+    /// What the timestamps of the records are relative to.
+    pub base_timestamp: i64,
+    /// The greatest timestamp of the records; for LogAppendTime, the timestamp of each of them.
+    pub max_timestamp: i64,
+    /// The id of an idempotent producer, or -1.
+    pub producer_id: i64,
+    /// The epoch of that producer, or -1.
+    pub producer_epoch: i16,
+    /// The sequence number of the first record, or -1.
+    pub base_sequence: i32,
+    /// How many records there are.
+    pub count: i32,
+}
+
+impl BatchHeader {
+    /// Reads the header at the start of `bytes`, and nothing behind it: the batch itself may be cut short.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than 61 bytes, the format is not 2, or the length or the count cannot be.
+    pub fn peek(bytes: &[u8]) -> Result<Self, RecordsError> {
+        let Some(head) = bytes.first_chunk::<HEADER_LEN>() else {
+            return Err(RecordsError::BatchLength {
+                position: 0,
+                base_offset: bytes.first_chunk().map_or(-1, |b| i64::from_be_bytes(*b)),
+                length: bytes.len() as i32 - LOG_OVERHEAD as i32,
+            });
+        };
+        let base_offset = i64::from_be_bytes(field(head, BASE_OFFSET));
+        let batch_length = i32::from_be_bytes(field(head, BATCH_LENGTH));
+        let magic = head[MAGIC_AT] as i8;
+        if magic != MAGIC {
+            return Err(RecordsError::UnsupportedMagic { base_offset, magic });
+        }
+        if batch_length < (HEADER_LEN - LOG_OVERHEAD) as i32 {
+            return Err(RecordsError::BatchLength { position: 0, base_offset, length: batch_length });
+        }
+        let count = i32::from_be_bytes(field(head, COUNT));
+        if count < 0 {
+            return Err(RecordsError::Count { base_offset, count, reason: "a count is never negative" });
+        }
+        Ok(Self {
+            base_offset,
+            batch_length,
+            partition_leader_epoch: i32::from_be_bytes(field(head, LEADER_EPOCH)),
+            crc: u32::from_be_bytes(field(head, CRC)),
+            attributes: Attributes(i16::from_be_bytes(field(head, ATTRIBUTES))),
+            last_offset_delta: i32::from_be_bytes(field(head, LAST_OFFSET_DELTA)),
+            base_timestamp: i64::from_be_bytes(field(head, BASE_TIMESTAMP)),
+            max_timestamp: i64::from_be_bytes(field(head, MAX_TIMESTAMP)),
+            producer_id: i64::from_be_bytes(field(head, PRODUCER_ID)),
+            producer_epoch: i16::from_be_bytes(field(head, PRODUCER_EPOCH)),
+            base_sequence: i32::from_be_bytes(field(head, BASE_SEQUENCE)),
+            count,
+        })
+    }
+
+    /// Writes the header, with its checksum as it stands.
+    pub fn write(&self, head: &mut [u8; HEADER_LEN]) {
+        put(head, BASE_OFFSET, self.base_offset.to_be_bytes());
+        put(head, BATCH_LENGTH, self.batch_length.to_be_bytes());
+        put(head, LEADER_EPOCH, self.partition_leader_epoch.to_be_bytes());
+        put(head, MAGIC_AT, MAGIC.to_be_bytes());
+        put(head, CRC, self.crc.to_be_bytes());
+        put(head, ATTRIBUTES, self.attributes.0.to_be_bytes());
+        put(head, LAST_OFFSET_DELTA, self.last_offset_delta.to_be_bytes());
+        put(head, BASE_TIMESTAMP, self.base_timestamp.to_be_bytes());
+        put(head, MAX_TIMESTAMP, self.max_timestamp.to_be_bytes());
+        put(head, PRODUCER_ID, self.producer_id.to_be_bytes());
+        put(head, PRODUCER_EPOCH, self.producer_epoch.to_be_bytes());
+        put(head, BASE_SEQUENCE, self.base_sequence.to_be_bytes());
+        put(head, COUNT, self.count.to_be_bytes());
+    }
+
+    /// The length of the whole batch.
+    pub const fn total_len(&self) -> usize {
+        LOG_OVERHEAD + self.batch_length as usize
+    }
+
+    /// The offset of the last record, whether compaction left it there or not.
+    pub const fn last_offset(&self) -> i64 {
+        self.base_offset.wrapping_add(self.last_offset_delta as i64)
+    }
+
+    /// The offset to fetch next when the batch is used up.
+    pub const fn next_offset(&self) -> i64 {
+        self.last_offset().wrapping_add(1)
+    }
+
+    /// Whether an idempotent producer wrote the batch.
+    pub const fn has_producer_id(&self) -> bool {
+        self.producer_id > -1
+    }
+
+    /// The sequence number of the record `delta` behind the first, or -1 without a base sequence. Wraps to 0.
+    pub const fn sequence_at(&self, delta: i32) -> i32 {
+        if self.base_sequence < 0 { -1 } else { self.base_sequence.wrapping_add(delta) & i32::MAX }
+    }
+
+    /// The sequence number of the last record, or -1 without a base sequence.
+    pub const fn last_sequence(&self) -> i32 {
+        self.sequence_at(self.last_offset_delta)
+    }
+
+    /// The time after which compaction may drop the tombstones of the batch, if it has been set.
+    pub const fn delete_horizon_ms(&self) -> Option<i64> {
+        if self.attributes.has_delete_horizon() { Some(self.base_timestamp) } else { None }
+    }
+}
+
+/// Copies a field out of the header; `at` is one of the constants above, so that the bounds are known to the compiler.
+#[inline(always)]
+fn field<const N: usize>(head: &[u8; HEADER_LEN], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&head[at..at + N]);
+    bytes
+}
+
+#[inline(always)]
+fn put<const N: usize>(head: &mut [u8; HEADER_LEN], at: usize, bytes: [u8; N]) {
+    head[at..at + N].copy_from_slice(&bytes);
+}

@@ -1,0 +1,60 @@
+//! Record batches, format 2: built in place, read without copying.
+//!
+//! ```text
+//!     base offset i64 │ batch length i32 │ partition leader epoch i32 │ magic i8 │ crc u32 │
+//!     attributes i16 │ last offset delta i32 │ base timestamp i64 │ max timestamp i64 │
+//!     producer id i64 │ producer epoch i16 │ base sequence i32 │ count i32 │ records…
+//! ```
+//!
+//! The CRC covers everything behind it, so a broker assigns offsets and leader epochs without touching it. The codec
+//! compresses the records and nothing else.
+//!
+//! * Producers: [`BatchBuilder`] → [`SealedBatch`] (stamped with the producer's identity, split when too large).
+//! * Consumers: [`Batches`] → [`Batch`] → [`Records`] → [`RecordRef`] or [`Record`].
+//! * Brokers: [`check_produced`], [`assign_offsets`], [`set_log_append_time`], [`ControlRecord::to_batch`].
+//!
+//! ```
+//! use krafka_protocol::compression::{Compression, Compressor, Decompressor};
+//! use krafka_protocol::records::{BatchBuilder, Batches, NO_HEADERS, Stamp};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut builder = BatchBuilder::new();
+//! builder.try_append(1_700_000_000_000, Some(b"key"), Some(b"value"), NO_HEADERS)?;
+//! builder.try_append(1_700_000_000_001, None, None, &[("trace", Some("7f"))])?;
+//! let mut batch = builder.seal(&mut Compressor::new(Compression::Lz4, None)?)?;
+//! batch.stamp(Stamp { producer_id: 7, producer_epoch: 0, base_sequence: 0, transactional: false });
+//!
+//! let mut decompressor = Decompressor::default();
+//! for batch in Batches::new(batch.bytes()) {
+//!     let batch = batch?;
+//!     batch.verify_crc()?;
+//!     for record in batch.records(&mut decompressor)?.iter() {
+//!         println!("{:?}", record?);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod control;
+mod error;
+mod header;
+mod patch;
+mod reader;
+mod record;
+mod record_batch_builder;
+mod sealed;
+mod validate;
+mod varint;
+
+pub use builder::{BatchBuilder, NO_HEADERS};
+pub use control::ControlRecord;
+pub use error::RecordsError;
+pub use header::{Attributes, BatchHeader, HEADER_LEN, MAGIC, TimestampType};
+pub use patch::{assign_offsets, set_log_append_time};
+pub use reader::{Batch, Batches};
+pub use record::{Header, Headers, HeadersRef, IntoRecords, Record, RecordRef, RecordRefs, Records};
+pub use record_batch_builder::RecordBatchBuilder;
+pub use sealed::{SealedBatch, Stamp};
+pub use validate::{InvalidBatch, check_produced};

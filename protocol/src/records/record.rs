@@ -1,0 +1,441 @@
+//! The records inside a batch: borrowed ([`RecordRef`], no allocation) or owned ([`Record`], slices of one buffer).
+//!
+//! ```text
+//!     length varint │ attributes i8 │ timestamp delta varlong │ offset delta varint │
+//!     key length varint, key │ value length varint, value │ header count varint, headers…
+//!     header: key length varint, key │ value length varint, value
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::error::RecordsError;
+use super::header::{BatchHeader, TimestampType};
+use super::varint::{read_i32, read_i64};
+
+/// The decompressed records of one batch, decoded as one asks for them.
+#[derive(Clone, Debug)]
+pub struct Records {
+    header: BatchHeader,
+    payload: Bytes,
+}
+
+/// No record is shorter: its length, attributes, two deltas, two lengths and a count, of a byte each.
+const LEAST_RECORD_LEN: usize = 7;
+
+impl Records {
+    pub(super) fn new(header: BatchHeader, payload: Bytes) -> Result<Self, RecordsError> {
+        let (base_offset, count) = (header.base_offset, header.count);
+        // The count sizes a vector below, so it must not exceed what the bytes can hold.
+        if count as usize > payload.len() / LEAST_RECORD_LEN {
+            return Err(RecordsError::Count { base_offset, count, reason: "there are too few bytes for so many" });
+        }
+        Ok(Self { header, payload })
+    }
+
+    /// The header of the batch.
+    pub const fn header(&self) -> &BatchHeader {
+        &self.header
+    }
+
+    /// The encoded records.
+    pub const fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// Iterates over the records without allocating. After an error, and at the end, it stays at the end.
+    pub fn iter(&self) -> RecordRefs<'_> {
+        RecordRefs { cursor: Cursor::new(&self.header), rest: &self.payload, payload_len: self.payload.len() }
+    }
+
+    /// Decodes all records. Allocates the vector, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong with any of them: all, or none.
+    pub fn to_vec(&self) -> Result<Vec<Record>, RecordsError> {
+        let mut records = Vec::with_capacity(self.header.count as usize);
+        for record in self.iter() {
+            records.push(record?.to_record(&self.payload));
+        }
+        Ok(records)
+    }
+}
+
+impl<'a> IntoIterator for &'a Records {
+    type Item = Result<RecordRef<'a>, RecordsError>;
+    type IntoIter = RecordRefs<'a>;
+
+    fn into_iter(self) -> RecordRefs<'a> {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Records {
+    type Item = Result<Record, RecordsError>;
+    type IntoIter = IntoRecords;
+
+    fn into_iter(self) -> IntoRecords {
+        IntoRecords { cursor: Cursor::new(&self.header), payload: self.payload, position: 0 }
+    }
+}
+
+/// Iterates over borrowed records.
+#[derive(Clone, Debug)]
+pub struct RecordRefs<'a> {
+    cursor: Cursor,
+    rest: &'a [u8],
+    payload_len: usize,
+}
+
+impl<'a> Iterator for RecordRefs<'a> {
+    type Item = Result<RecordRef<'a>, RecordsError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.cursor.next(&mut self.rest, self.payload_len)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.rest.len() / LEAST_RECORD_LEN + 1))
+    }
+}
+
+impl std::iter::FusedIterator for RecordRefs<'_> {}
+
+/// Iterates over owned records, decoding one at a time.
+#[derive(Clone, Debug)]
+pub struct IntoRecords {
+    cursor: Cursor,
+    payload: Bytes,
+    position: usize,
+}
+
+impl Iterator for IntoRecords {
+    type Item = Result<Record, RecordsError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut rest = &self.payload[self.position..];
+        let record = self.cursor.next(&mut rest, self.payload.len())?;
+        self.position = self.payload.len() - rest.len();
+        Some(record.map(|record| record.to_record(&self.payload)))
+    }
+}
+
+impl std::iter::FusedIterator for IntoRecords {}
+
+/// Where an iterator is in its batch, and what it needs of the header.
+#[derive(Clone, Debug)]
+struct Cursor {
+    base_offset: i64,
+    base_timestamp: i64,
+    /// The timestamp of all records, if the broker set it.
+    append_time: Option<i64>,
+    last_offset_delta: i32,
+    count: u32,
+    index: u32,
+    ended: bool,
+}
+
+impl Cursor {
+    fn new(header: &BatchHeader) -> Self {
+        Self {
+            base_offset: header.base_offset,
+            base_timestamp: header.base_timestamp,
+            append_time: (header.attributes.timestamp_type() == TimestampType::LogAppendTime)
+                .then_some(header.max_timestamp),
+            last_offset_delta: header.last_offset_delta,
+            count: header.count as u32,
+            index: 0,
+            ended: false,
+        }
+    }
+
+    #[inline(always)]
+    fn next<'a>(&mut self, rest: &mut &'a [u8], payload_len: usize) -> Option<Result<RecordRef<'a>, RecordsError>> {
+        if self.index == self.count || self.ended {
+            return self.end(rest);
+        }
+        match self.decode(rest) {
+            Ok(record) => {
+                self.index += 1;
+                Some(Ok(record))
+            }
+            Err(fault) => Some(Err(self.malformed(fault, payload_len))),
+        }
+    }
+
+    #[inline(always)]
+    fn decode<'a>(&self, rest: &mut &'a [u8]) -> Result<RecordRef<'a>, Fault> {
+        let left = rest.len();
+        let fault = |reason| Fault { left, reason };
+        let length = read_i32(rest).ok_or(fault("its length is no varint of 32 bits"))?;
+        let (mut body, behind) = usize::try_from(length)
+            .ok()
+            .and_then(|length| rest.split_at_checked(length))
+            .ok_or(fault("its length reaches beyond the batch"))?;
+        // What is left behind the record, so that a fault can tell where it was found.
+        let fault = |body: &[u8], reason| Fault { left: behind.len() + body.len(), reason };
+
+        // The attributes of a record have no meaning yet; whatever they say is skipped, as Java does.
+        let Some((_attributes, after)) = body.split_first() else {
+            return Err(fault(body, "it is empty"));
+        };
+        body = after;
+        let Some(timestamp_delta) = read_i64(&mut body) else {
+            return Err(fault(body, "its timestamp is no varint of 64 bits"));
+        };
+        let Some(offset_delta) = read_i32(&mut body) else {
+            return Err(fault(body, "its offset is no varint of 32 bits"));
+        };
+        if offset_delta < 0 || offset_delta > self.last_offset_delta {
+            return Err(fault(body, "its offset lies outside the batch"));
+        }
+        let Some(key) = read_bytes(&mut body) else {
+            return Err(fault(body, "its key reaches beyond it"));
+        };
+        let Some(value) = read_bytes(&mut body) else {
+            return Err(fault(body, "its value reaches beyond it"));
+        };
+        let headers = match body {
+            [0] => HeadersRef::default(),
+            _ => HeadersRef::decode(body).map_err(|left| fault(left, "its headers are malformed"))?,
+        };
+        *rest = behind;
+        Ok(RecordRef {
+            offset: self.base_offset.wrapping_add(i64::from(offset_delta)),
+            timestamp: self.append_time.unwrap_or_else(|| self.base_timestamp.wrapping_add(timestamp_delta)),
+            key,
+            value,
+            headers,
+        })
+    }
+
+    #[cold]
+    fn malformed(&mut self, fault: Fault, payload_len: usize) -> RecordsError {
+        self.ended = true;
+        RecordsError::Record {
+            base_offset: self.base_offset,
+            index: self.index,
+            position: payload_len - fault.left,
+            reason: fault.reason,
+        }
+    }
+
+    #[cold]
+    fn end<T>(&mut self, rest: &[u8]) -> Option<Result<T, RecordsError>> {
+        if std::mem::replace(&mut self.ended, true) || rest.is_empty() {
+            return None;
+        }
+        Some(Err(RecordsError::Count {
+            base_offset: self.base_offset,
+            count: self.count as i32,
+            reason: "there are bytes behind the last of them",
+        }))
+    }
+}
+
+/// What is wrong, and how many bytes were left where it was found.
+struct Fault {
+    left: usize,
+    reason: &'static str,
+}
+
+/// Reads nullable bytes; the outer `None` if they do not fit.
+#[inline(always)]
+fn read_bytes<'a>(input: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let mut rest = *input;
+    let length = read_i32(&mut rest)?;
+    if length < 0 {
+        // Java takes any negative length for null.
+        *input = rest;
+        return Some(None);
+    }
+    let (bytes, rest) = rest.split_at_checked(length as usize)?;
+    *input = rest;
+    Some(Some(bytes))
+}
+
+/// A record that borrows from its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordRef<'a> {
+    /// Its offset in the partition.
+    pub offset: i64,
+    /// Its timestamp in milliseconds, or -1 for none.
+    pub timestamp: i64,
+    /// Its key.
+    pub key: Option<&'a [u8]>,
+    /// Its value; `None` is a tombstone in a compacted topic.
+    pub value: Option<&'a [u8]>,
+    /// Its headers.
+    pub headers: HeadersRef<'a>,
+}
+
+impl RecordRef<'_> {
+    /// Returns the record as slices of `payload`, which it was decoded from.
+    #[inline]
+    fn to_record(self, payload: &Bytes) -> Record {
+        Record {
+            offset: self.offset,
+            timestamp: self.timestamp,
+            key: self.key.map(|key| payload.slice_ref(key)),
+            value: self.value.map(|value| payload.slice_ref(value)),
+            headers: Headers { raw: payload.slice_ref(self.headers.raw), count: self.headers.count },
+        }
+    }
+}
+
+/// A record whose parts are slices of the buffer that it was read from, and keep that buffer alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its offset in the partition.
+    pub offset: i64,
+    /// Its timestamp in milliseconds, or -1 for none.
+    pub timestamp: i64,
+    /// Its key.
+    pub key: Option<Bytes>,
+    /// Its value; `None` is a tombstone in a compacted topic.
+    pub value: Option<Bytes>,
+    /// Its headers.
+    pub headers: Headers,
+}
+
+impl Record {
+    /// Copies the record out of the buffer that it shares, so that keeping it does not keep megabytes alive.
+    #[must_use]
+    pub fn detach(&self) -> Self {
+        let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
+        Self {
+            key: self.key.as_ref().map(copy),
+            value: self.value.as_ref().map(copy),
+            headers: Headers { raw: copy(&self.headers.raw), count: self.headers.count },
+            ..*self
+        }
+    }
+}
+
+/// One header of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// Its name as it was sent. Kafka means UTF-8 and checks nothing.
+    pub key: &'a [u8],
+    /// Its value.
+    pub value: Option<&'a [u8]>,
+}
+
+impl<'a> Header<'a> {
+    /// Its name as text, with replacement characters where it is no UTF-8.
+    pub fn name(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.key)
+    }
+}
+
+/// The headers of a [`RecordRef`]: in order, names may repeat.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeadersRef<'a> {
+    /// The headers as they are encoded, behind their count. Checked when they were decoded.
+    raw: &'a [u8],
+    count: u32,
+}
+
+impl<'a> HeadersRef<'a> {
+    /// Checks the headers that `body` consists of; else returns what is left at the fault.
+    fn decode(body: &'a [u8]) -> Result<Self, &'a [u8]> {
+        let mut rest = body;
+        let Some(count) = read_i32(&mut rest).and_then(|count| u32::try_from(count).ok()) else {
+            return Err(body);
+        };
+        let raw = rest;
+        for _ in 0..count {
+            let header = rest;
+            let name = read_bytes(&mut rest).flatten();
+            if name.is_none() || read_bytes(&mut rest).is_none() {
+                return Err(header);
+            }
+        }
+        if rest.is_empty() { Ok(Self { raw, count }) } else { Err(rest) }
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Iterates over the headers in order.
+    pub fn iter(&self) -> impl Iterator<Item = Header<'a>> + use<'a> {
+        let mut rest = self.raw;
+        (0..self.count).map_while(move |_| {
+            let key = read_bytes(&mut rest)??;
+            Some(Header { key, value: read_bytes(&mut rest)? })
+        })
+    }
+
+    /// The last header of this name, as Java's `lastHeader` finds it.
+    pub fn last(&self, name: &str) -> Option<Header<'a>> {
+        self.iter().filter(|header| header.key == name.as_bytes()).last()
+    }
+
+    pub(super) const fn raw(&self) -> &'a [u8] {
+        self.raw
+    }
+}
+
+impl fmt::Debug for HeadersRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|header| (header.name(), header.value))).finish()
+    }
+}
+
+/// The headers of a [`Record`]: in order, names may repeat. Cloning copies nothing.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    raw: Bytes,
+    count: u32,
+}
+
+impl Headers {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Iterates over the headers in order.
+    pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
+        self.as_ref().iter()
+    }
+
+    /// Iterates over names and values as slices that share the record's buffer.
+    pub fn iter_shared(&self) -> impl Iterator<Item = (Bytes, Option<Bytes>)> + '_ {
+        self.iter().map(|header| (self.raw.slice_ref(header.key), header.value.map(|value| self.raw.slice_ref(value))))
+    }
+
+    /// The last header of this name, as Java's `lastHeader` finds it.
+    pub fn last(&self, name: &str) -> Option<Header<'_>> {
+        self.as_ref().last(name)
+    }
+
+    /// The same headers, borrowed.
+    #[expect(clippy::should_implement_trait, reason = "AsRef cannot return a value that borrows")]
+    pub fn as_ref(&self) -> HeadersRef<'_> {
+        HeadersRef { raw: &self.raw, count: self.count }
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
