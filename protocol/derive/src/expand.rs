@@ -1,0 +1,323 @@
+//! The implementations of `Message` and `Default`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Error, Fields, Result};
+
+use crate::attributes::MessageAttributes;
+use crate::field::{self, Field};
+
+/// Writes the implementations, or says what is wrong with the schema.
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new(input.ident.span(), "a message is a struct"));
+    };
+    let named = match &data.fields {
+        Fields::Named(named) => named.named.iter().collect(),
+        Fields::Unit => Vec::new(),
+        Fields::Unnamed(_) => return Err(Error::new(input.ident.span(), "the fields of a message have names")),
+    };
+    if !input.generics.params.is_empty() {
+        return Err(Error::new(input.ident.span(), "a message has no parameters"));
+    }
+    let message = MessageAttributes::parse(&input.attrs, &input.ident)?;
+    let fields = named.iter().map(|field| Field::parse(field, &message)).collect::<Result<Vec<_>>>()?;
+    refuse_equal_tags(&fields)?;
+
+    let Parts { default, size, put, take, request, nested } = Parts::of(input, &message, &fields);
+    let (ident, name) = (&input.ident, input.ident.to_string());
+    let (min, max) = (message.versions.min, message.versions.max);
+    let versions = field::versions(message.versions);
+    let flexible_from = field::flexible(message.flexible);
+    let flexible = match message.flexible {
+        Some(first) if first <= min => quote!(true),
+        Some(first) => quote!(version >= #first),
+        None => quote!(false),
+    };
+    let key = match message.key {
+        Some(key) => quote!(::core::option::Option::Some(#key)),
+        None => quote!(::core::option::Option::None),
+    };
+    let schemas = fields.iter().map(Field::schema);
+    let min_sizes = fields.iter().filter_map(|field| field.min_size(&message));
+    let tags_size = usize::from(message.flexible.is_some_and(|first| first <= min));
+
+    Ok(quote! {
+        #default
+        #request
+        #nested
+
+        #[automatically_derived]
+        impl ::krafka_protocol::Message for #ident {
+            const SCHEMA: &'static ::krafka_protocol::schema::MessageSchema =
+                &::krafka_protocol::schema::MessageSchema {
+                    name: #name,
+                    key: #key,
+                    versions: #versions,
+                    flexible: #flexible_from,
+                    fields: &[#(#schemas),*],
+                };
+            const MIN_SIZE: usize = #tags_size #(+ #min_sizes)*;
+
+            #[allow(unused_variables, unused_mut, clippy::absurd_extreme_comparisons)]
+            fn size(&self, version: i16) -> ::core::result::Result<usize, ::krafka_protocol::wire::EncodeError> {
+                if version < #min || version > #max {
+                    return ::core::result::Result::Err(
+                        ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
+                    );
+                }
+                let flexible = #flexible;
+                let mut size = 0usize;
+                #size
+                ::core::result::Result::Ok(size)
+            }
+
+            #[allow(unused_variables, clippy::absurd_extreme_comparisons)]
+            fn encode(
+                &self,
+                out: &mut ::krafka_protocol::wire::Writer,
+                version: i16,
+            ) -> ::core::result::Result<(), ::krafka_protocol::wire::EncodeError> {
+                if version < #min || version > #max {
+                    return ::core::result::Result::Err(
+                        ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
+                    );
+                }
+                let flexible = #flexible;
+                #put
+                ::core::result::Result::Ok(())
+            }
+
+            #[allow(unused_variables, clippy::absurd_extreme_comparisons)]
+            fn decode(
+                input: &mut ::krafka_protocol::wire::Reader,
+                version: i16,
+            ) -> ::core::result::Result<Self, ::krafka_protocol::wire::DecodeError> {
+                if version < #min || version > #max {
+                    return ::core::result::Result::Err(
+                        ::krafka_protocol::wire::DecodeError::version(#name, version, #min, #max),
+                    );
+                }
+                let flexible = #flexible;
+                #take
+            }
+        }
+    })
+}
+
+/// The pieces of the implementations that are a sequence over the fields.
+struct Parts {
+    default: TokenStream,
+    size: TokenStream,
+    put: TokenStream,
+    take: TokenStream,
+    request: TokenStream,
+    nested: TokenStream,
+}
+
+impl Parts {
+    fn of(input: &DeriveInput, message: &MessageAttributes, fields: &[Field<'_>]) -> Self {
+        let ident = &input.ident;
+        let structure = ident.to_string();
+        let (plain, tagged) = partition(fields);
+
+        let names = fields.iter().map(|field| field.ident);
+        let defaults = fields.iter().map(Field::default_value);
+        let default = quote! {
+            #[automatically_derived]
+            impl ::core::default::Default for #ident {
+                fn default() -> Self {
+                    Self { #(#names: #defaults),* }
+                }
+            }
+        };
+
+        let request = match (&message.response, message.key) {
+            (Some(response), Some(key)) => {
+                let versions = field::versions(message.versions);
+                quote! {
+                    #[automatically_derived]
+                    impl ::krafka_protocol::Request for #ident {
+                        const KEY: ::krafka_protocol::ApiKey = ::krafka_protocol::ApiKey::known(#key);
+                        const VERSIONS: ::krafka_protocol::Versions = #versions;
+                        type Response = #response;
+                    }
+                }
+            }
+            _ => TokenStream::new(),
+        };
+
+        Self {
+            default,
+            size: sizes(&structure, message, &plain, &tagged),
+            put: puts(&structure, message, &plain, &tagged),
+            take: takes(&structure, message, fields, &plain, &tagged),
+            request,
+            nested: fields.iter().filter_map(|field| field.check_nested(message)).collect(),
+        }
+    }
+}
+
+fn sizes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
+    let mut out: TokenStream = plain
+        .iter()
+        .map(|field| {
+            let size = field.size(structure, message);
+            where_present(field, structure, message, &quote!(size += #size;))
+        })
+        .collect();
+    if message.flexible.is_none() {
+        return out;
+    }
+    let mut tags = TokenStream::new();
+    for field in tagged {
+        let (tag, size, is_default) =
+            (field.tag.expect("a tagged field"), field.size(structure, message), field.is_default());
+        out.extend(refuse_where_absent(field, structure, message));
+        let present = field.is_present(message);
+        tags.extend(quote! {
+            if #present && !(#is_default) {
+                let value = #size;
+                tags += 1;
+                size += ::krafka_protocol::wire::varint_size(#tag)
+                    + ::krafka_protocol::wire::varint_size(value as u32)
+                    + value;
+            }
+        });
+    }
+    out.extend(quote! {
+        if flexible {
+            let mut tags = 0u32;
+            #tags
+            size += ::krafka_protocol::wire::varint_size(tags);
+        }
+    });
+    out
+}
+
+fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
+    let mut out: TokenStream = plain
+        .iter()
+        .map(|field| {
+            let put = field.put(structure, message);
+            where_present(field, structure, message, &quote!(#put;))
+        })
+        .collect();
+    if message.flexible.is_none() {
+        return out;
+    }
+    let (mut counts, mut values) = (TokenStream::new(), TokenStream::new());
+    for field in tagged {
+        let (tag, is_default, present) =
+            (field.tag.expect("a tagged field"), field.is_default(), field.is_present(message));
+        let (size, put) = (field.size(structure, message), field.put(structure, message));
+        out.extend(refuse_where_absent(field, structure, message));
+        let is_set = field.local();
+        counts.extend(quote!(let #is_set = #present && !(#is_default);));
+        values.extend(quote! {
+            if #is_set {
+                out.put_varint(#tag);
+                out.put_varint(#size as u32);
+                #put;
+            }
+        });
+    }
+    let is_set = tagged.iter().map(|field| field.local());
+    out.extend(quote! {
+        if flexible {
+            #counts
+            out.put_varint(0 #(+ u32::from(#is_set))*);
+            #values
+        }
+    });
+    out
+}
+
+fn takes(
+    structure: &str,
+    message: &MessageAttributes,
+    fields: &[Field<'_>],
+    plain: &[&Field<'_>],
+    tagged: &[&Field<'_>],
+) -> TokenStream {
+    let mut out = TokenStream::new();
+    for field in plain {
+        let (local, take) = (field.local(), field.take(structure, message));
+        let value = if field.is_partial(message) {
+            let (present, default) = (field.is_present(message), field.default_value());
+            quote!(if #present { #take } else { #default })
+        } else {
+            take
+        };
+        out.extend(quote!(let #local = #value;));
+    }
+    let mut arms = TokenStream::new();
+    for field in tagged {
+        let (local, take, default) = (field.local(), field.take(structure, message), field.default_value());
+        let (tag, present) = (field.tag.expect("a tagged field"), field.is_present(message));
+        out.extend(quote!(let mut #local = #default;));
+        arms.extend(quote!(#tag if #present => #local = #take,));
+    }
+    if message.flexible.is_some() {
+        let tags = if tagged.is_empty() {
+            quote!(input.skip_tags())
+        } else {
+            quote!(input.take_tags(|input, tag| {
+                match tag {
+                    #arms
+                    _ => return ::core::result::Result::Ok(false),
+                }
+                ::core::result::Result::Ok(true)
+            }))
+        };
+        out.extend(quote!(if flexible { #tags?; }));
+    }
+    let (names, locals) = (fields.iter().map(|field| field.ident), fields.iter().map(Field::local));
+    out.extend(quote!(::core::result::Result::Ok(Self { #(#names: #locals),* })));
+    out
+}
+
+/// `statement` where the version has the field, and a check that nobody set it where it has not.
+fn where_present(
+    field: &Field<'_>,
+    structure: &str,
+    message: &MessageAttributes,
+    statement: &TokenStream,
+) -> TokenStream {
+    if !field.is_partial(message) {
+        return statement.clone();
+    }
+    let present = field.is_present(message);
+    match field.refuse_if_set(structure) {
+        Some(refuse) => quote!(if #present { #statement } else { #refuse }),
+        None => quote!(if #present { #statement }),
+    }
+}
+
+/// A check that nobody set a tagged field where the version has it not.
+fn refuse_where_absent(field: &Field<'_>, structure: &str, message: &MessageAttributes) -> TokenStream {
+    match field.refuse_if_set(structure) {
+        Some(refuse) if field.is_partial(message) => {
+            let present = field.is_present(message);
+            quote!(if !(#present) { #refuse })
+        }
+        _ => TokenStream::new(),
+    }
+}
+
+/// The fields of the body in the struct's order, and the tagged ones in that of their tags.
+fn partition<'a, 'b>(fields: &'b [Field<'a>]) -> (Vec<&'b Field<'a>>, Vec<&'b Field<'a>>) {
+    let (mut tagged, plain): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.tag.is_some());
+    tagged.sort_by_key(|field| field.tag);
+    (plain, tagged)
+}
+
+fn refuse_equal_tags(fields: &[Field<'_>]) -> Result<()> {
+    for (index, field) in fields.iter().enumerate() {
+        let earlier = fields[..index].iter().find(|earlier| field.tag.is_some() && earlier.tag == field.tag);
+        if let (Some(earlier), Some(tag)) = (earlier, field.tag) {
+            return Err(Error::new(field.tag_span, format!("tag {tag} is taken by `{}`", earlier.ident)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! One field: its type, its attributes, and the Rust that reads and writes it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, GenericArgument, Ident, PathArguments, Result, Type};
+
+use crate::attributes::{FieldAttributes, MessageAttributes, Range, is_null, is_number, text};
+
+/// A field whose attributes make sense.
+pub(crate) struct Field<'a> {
+    pub(crate) ident: &'a Ident,
+    /// The type, or what is inside its `Option`.
+    inner: &'a Type,
+    /// Where it may be null; `None` if it is no `Option`.
+    nullable: Option<Option<Range>>,
+    pub(crate) versions: Range,
+    pub(crate) tag: Option<u32>,
+    pub(crate) tag_span: proc_macro2::Span,
+    ignorable: bool,
+    default: Default,
+    records: bool,
+}
+
+enum Default {
+    Zero,
+    Null,
+    Bool(Expr),
+    Int(Expr),
+    Float(Expr),
+    Text(Expr),
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn parse(field: &'a syn::Field, message: &MessageAttributes) -> Result<Self> {
+        let ident = field.ident.as_ref().expect("only named fields come here");
+        let attributes = FieldAttributes::parse(&field.attrs)?;
+        let option = inside_option(&field.ty);
+        let inner = option.unwrap_or(&field.ty);
+
+        let versions = match &attributes.versions {
+            Some(range) => range.within(message.versions, "the message's versions")?,
+            None => message.versions,
+        };
+        let nullable = match (option, &attributes.nullable) {
+            (Some(_), Some(range)) => Some(Some(range.within(versions, "the field's versions")?)),
+            (Some(_), None) => Some(Some(versions)),
+            (None, Some(_)) => return Err(Error::new(field.ty.span(), "a nullable field is an `Option`")),
+            (None, None) => None,
+        };
+
+        let mut tag_span = ident.span();
+        let tag = match &attributes.tag {
+            Some(tag) => {
+                tag_span = tag.span();
+                match message.flexible {
+                    Some(first) if versions.min >= first => {}
+                    Some(first) => {
+                        return Err(Error::new(
+                            tag.span(),
+                            format!("version {} of this field is before the first flexible one, {first}", versions.min),
+                        ));
+                    }
+                    None => return Err(Error::new(tag.span(), "a message that is never flexible has no tags")),
+                }
+                Some(tag.base10_parse()?)
+            }
+            None => None,
+        };
+
+        let records = attributes.records.is_some();
+        if records && last_segment(inner).is_none_or(|name| name != "Bytes") {
+            return Err(Error::new(field.ty.span(), "`records` is an `Option<Bytes>`"));
+        }
+        let default = match attributes.default {
+            // Java's record sets are null until they are set, whatever else the schema says.
+            None if records => Default::Null,
+            None => Default::Zero,
+            Some(expr) => parse_default(expr, inner, option.is_some())?,
+        };
+        let ignorable = attributes.ignorable.is_some();
+        Ok(Self { ident, inner, nullable, versions, tag, tag_span, ignorable, default, records })
+    }
+
+    /// The name in the schema and in errors.
+    fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    /// The name of the local variable while it is being decoded.
+    pub(crate) fn local(&self) -> Ident {
+        format_ident!("field_{}", self.ident.unraw())
+    }
+
+    /// Whether some version of the message lacks the field.
+    pub(crate) fn is_partial(&self, message: &MessageAttributes) -> bool {
+        self.versions != message.versions
+    }
+
+    /// An expression for "this version has the field", with as few comparisons as will do.
+    pub(crate) fn is_present(&self, message: &MessageAttributes) -> TokenStream {
+        contains(self.versions, message.versions)
+    }
+
+    fn is_nullable(&self, message: &MessageAttributes) -> TokenStream {
+        match &self.nullable {
+            Some(Some(range)) if *range == self.versions => quote!(true),
+            Some(Some(range)) => contains(*range, message.versions),
+            _ => quote!(false),
+        }
+    }
+
+    /// The value when nobody set it.
+    pub(crate) fn default_value(&self) -> TokenStream {
+        let inner = self.inner;
+        let value = match &self.default {
+            Default::Null => return quote!(::core::option::Option::None),
+            Default::Zero => quote!(<#inner as ::core::default::Default>::default()),
+            Default::Text(text) => quote!(<#inner>::from_static(#text)),
+            Default::Bool(expr) | Default::Int(expr) | Default::Float(expr) => quote!(#expr),
+        };
+        if self.nullable.is_some() { quote!(::core::option::Option::Some(#value)) } else { value }
+    }
+
+    /// An expression for "nobody set it".
+    pub(crate) fn is_default(&self) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        let equals = |value: TokenStream| match &self.default {
+            Default::Zero => quote!(<#inner as ::krafka_protocol::wire::Wire>::is_zero(#value)),
+            Default::Text(expr) | Default::Bool(expr) | Default::Int(expr) | Default::Float(expr) => {
+                quote!(*#value == *&#expr)
+            }
+            Default::Null => unreachable!("null is compared with is_none"),
+        };
+        match (&self.default, &self.nullable) {
+            (Default::Null, _) => quote!(self.#ident.is_none()),
+            (_, None) => equals(quote!(&self.#ident)),
+            (_, Some(_)) => {
+                let inside = equals(quote!(value));
+                quote!(self.#ident.as_ref().is_some_and(|value| #inside))
+            }
+        }
+    }
+
+    /// The statement for a version that lacks the field, or nothing where a value may be dropped.
+    pub(crate) fn refuse_if_set(&self, structure: &str) -> Option<TokenStream> {
+        let (is_default, name) = (self.is_default(), self.name());
+        (!self.ignorable).then(|| {
+            quote! {
+                if !(#is_default) {
+                    return ::core::result::Result::Err(
+                        ::krafka_protocol::wire::EncodeError::unsupported(#structure, #name, version),
+                    );
+                }
+            }
+        })
+    }
+
+    /// The expression that gives the size of the value.
+    pub(crate) fn size(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        let call = if self.nullable.is_some() {
+            let (nullable, null_is_default) = (self.is_nullable(message), self.null_is_default());
+            let function = if self.is_tagged_struct() { quote!(size_tagged_option) } else { quote!(size_option) };
+            quote!(::krafka_protocol::wire::#function(&self.#ident, version, flexible, #nullable, #null_is_default))
+        } else {
+            quote!(<#inner as ::krafka_protocol::wire::Wire>::size(&self.#ident, version, flexible))
+        };
+        self.at(structure, call)
+    }
+
+    /// The expression that writes the value.
+    pub(crate) fn put(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        let call = if self.nullable.is_some() {
+            let (nullable, null_is_default) = (self.is_nullable(message), self.null_is_default());
+            let function = if self.is_tagged_struct() { quote!(put_tagged_option) } else { quote!(put_option) };
+            quote!(::krafka_protocol::wire::#function(&self.#ident, out, version, flexible, #nullable, #null_is_default))
+        } else {
+            quote!(<#inner as ::krafka_protocol::wire::Wire>::put(&self.#ident, out, version, flexible))
+        };
+        self.at(structure, call)
+    }
+
+    /// The expression that reads the value.
+    pub(crate) fn take(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+        let inner = self.inner;
+        let call = if self.nullable.is_some() {
+            let nullable = self.is_nullable(message);
+            let function = if self.is_tagged_struct() { quote!(take_tagged_option) } else { quote!(take_option) };
+            quote!(::krafka_protocol::wire::#function::<#inner>(input, version, flexible, #nullable))
+        } else {
+            quote!(<#inner as ::krafka_protocol::wire::Wire>::take(input, version, flexible))
+        };
+        self.at(structure, call)
+    }
+
+    /// Adds the field to the path of an error.
+    fn at(&self, structure: &str, call: TokenStream) -> TokenStream {
+        let name = self.name();
+        quote!(#call.map_err(|error| error.at(#structure, #name, version))?)
+    }
+
+    /// What the field adds to the least size of the structure.
+    pub(crate) fn min_size(&self, message: &MessageAttributes) -> Option<TokenStream> {
+        let inner = self.inner;
+        match (self.tag, self.is_partial(message), &self.nullable) {
+            (Some(_), _, _) | (_, true, _) => None,
+            (None, false, Some(_)) => Some(quote!(1)),
+            (None, false, None) => Some(quote!(<#inner as ::krafka_protocol::wire::Wire>::MIN_SIZE)),
+        }
+    }
+
+    /// The field's schema.
+    pub(crate) fn schema(&self) -> TokenStream {
+        let (name, inner, ignorable) = (self.name(), self.inner, self.ignorable);
+        let versions = versions(self.versions);
+        let field_type = if self.records {
+            quote!(::krafka_protocol::schema::FieldType::Records)
+        } else {
+            quote!(<#inner as ::krafka_protocol::wire::Wire>::TYPE)
+        };
+        let nullable = match &self.nullable {
+            Some(Some(range)) => {
+                let range = self::versions(*range);
+                quote!(::core::option::Option::Some(#range))
+            }
+            _ => quote!(::core::option::Option::None),
+        };
+        let tag = match self.tag {
+            Some(tag) => quote!(::core::option::Option::Some(#tag)),
+            None => quote!(::core::option::Option::None),
+        };
+        let default = match &self.default {
+            Default::Zero => quote!(Zero),
+            Default::Null => quote!(Null),
+            Default::Bool(value) => quote!(Bool(#value)),
+            Default::Int(value) => quote!(Int((#value) as i64)),
+            Default::Float(value) => quote!(Float(#value)),
+            Default::Text(value) => quote!(Str(#value)),
+        };
+        quote! {
+            ::krafka_protocol::schema::FieldSchema {
+                name: #name,
+                field_type: #field_type,
+                versions: #versions,
+                nullable: #nullable,
+                tag: #tag,
+                ignorable: #ignorable,
+                default: ::krafka_protocol::schema::FieldDefault::#default,
+            }
+        }
+    }
+
+    /// A check, at compile time, that a structure inside knows the field's versions and their encoding.
+    pub(crate) fn check_nested(&self, message: &MessageAttributes) -> Option<TokenStream> {
+        let inner = self.inner;
+        let versions = versions(self.versions);
+        let flexible = flexible(message.flexible);
+        let is_plain = last_segment(inner).is_some_and(|name| PLAIN.iter().any(|plain| name == plain));
+        (!is_plain).then(|| {
+            quote! {
+                const _: () = ::krafka_protocol::schema::FieldType::assert_fits(
+                    &<#inner as ::krafka_protocol::wire::Wire>::TYPE, #versions, #flexible,
+                );
+            }
+        })
+    }
+
+    fn null_is_default(&self) -> bool {
+        matches!(self.default, Default::Null)
+    }
+
+    /// Kafka writes the presence of a structure differently if it is a tagged field.
+    fn is_tagged_struct(&self) -> bool {
+        let plain =
+            last_segment(self.inner).is_some_and(|name| name == "Vec" || PLAIN.iter().any(|plain| name == plain));
+        self.tag.is_some() && !plain
+    }
+}
+
+/// The types that are no structure and have none inside.
+const PLAIN: [&str; 11] = ["bool", "i8", "i16", "u16", "i32", "u32", "i64", "f64", "Str", "Bytes", "Uuid"];
+
+fn parse_default(expr: Expr, inner: &Type, is_option: bool) -> Result<Default> {
+    if is_null(&expr) {
+        if !is_option {
+            return Err(Error::new(expr.span(), "only an `Option` can be null"));
+        }
+        return Ok(Default::Null);
+    }
+    let name = last_segment(inner).map(|name| name.to_string()).unwrap_or_default();
+    let is_bool = matches!(&expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Bool(_)));
+    match name.as_str() {
+        "bool" if is_bool => Ok(Default::Bool(expr)),
+        "i8" | "i16" | "u16" | "i32" | "u32" | "i64" if is_number(&expr) => Ok(Default::Int(expr)),
+        "f64" if is_number(&expr) => Ok(Default::Float(expr)),
+        "Str" if text(&expr).is_some() => Ok(Default::Text(expr)),
+        _ => Err(Error::new(expr.span(), "this is no default of the field's type")),
+    }
+}
+
+/// The name at the end of a type's path.
+fn last_segment(ty: &Type) -> Option<&Ident> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        _ => None,
+    }
+}
+
+/// `T` of `Option<T>`.
+fn inside_option(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == "Option")?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(inner)) => Some(inner),
+        _ => None,
+    }
+}
+
+/// An expression for "`version` is in `inner`", given that it is in `outer`.
+fn contains(inner: Range, outer: Range) -> TokenStream {
+    let (min, max) = (inner.min, inner.max);
+    match (min > outer.min, max < outer.max) {
+        (false, false) => quote!(true),
+        (true, false) => quote!(version >= #min),
+        (false, true) => quote!(version <= #max),
+        (true, true) => quote!((version >= #min && version <= #max)),
+    }
+}
+
+/// The range as an expression.
+pub(crate) fn versions(range: Range) -> TokenStream {
+    let (min, max) = (range.min, range.max);
+    quote!(::krafka_protocol::schema::Versions::new(#min, #max))
+}
+
+/// The first flexible version as an expression.
+pub(crate) fn flexible(first: Option<i16>) -> TokenStream {
+    match first {
+        Some(first) => quote!(::core::option::Option::Some(#first)),
+        None => quote!(::core::option::Option::None),
+    }
+}

@@ -1,0 +1,46 @@
+//! What `#[derive(Message)]` implements.
+
+use std::fmt::Debug;
+
+use crate::ApiKey;
+use crate::schema::{MessageSchema, Versions};
+use crate::wire::{DecodeError, EncodeError, Reader, Writer};
+
+/// A message of the protocol, or a structure inside one, in all of its versions and in both directions.
+pub trait Message: Sized + Default + Clone + Debug + PartialEq {
+    /// The fields and their versions.
+    const SCHEMA: &'static MessageSchema;
+
+    /// The fewest bytes that any value takes in any version.
+    #[doc(hidden)]
+    const MIN_SIZE: usize;
+
+    /// Writes the message as `version` has it.
+    ///
+    /// # Errors
+    /// The version is outside [`MessageSchema::versions`]; a field that may not be ignored is set and the version lacks
+    /// it; a field is null where the version has no null; something is longer than the protocol can express.
+    fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError>;
+
+    /// Reads a message as `version` has it. What follows it is left in `input`.
+    ///
+    /// # Errors
+    /// The version is outside [`MessageSchema::versions`], or the bytes are no such message.
+    fn decode(input: &mut Reader, version: i16) -> Result<Self, DecodeError>;
+
+    /// The number of bytes that [`encode`](Message::encode) writes.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Message::encode).
+    fn size(&self, version: i16) -> Result<usize, EncodeError>;
+}
+
+/// A message that a client sends and that is answered with another.
+pub trait Request: Message {
+    /// The API.
+    const KEY: ApiKey;
+    /// The versions that we speak.
+    const VERSIONS: Versions;
+    /// The answer.
+    type Response: Message;
+}

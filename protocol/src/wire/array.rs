@@ -1,0 +1,143 @@
+//! Bytes, and arrays of anything.
+
+use bytes::Bytes;
+
+use super::error::DecodeErrorKind;
+use super::{DecodeError, EncodeError, Nullable, Reader, Wire, Writer, compact_len_size};
+use crate::schema::FieldType;
+
+impl Wire for Bytes {
+    const TYPE: FieldType = FieldType::Bytes;
+    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError> {
+        Self::size_nullable(Some(self), version, flexible)
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Writer, _version: i16, flexible: bool) -> Result<(), EncodeError> {
+        out.put_len("bytes", self.len(), flexible)?;
+        out.put_bytes(self);
+        Ok(())
+    }
+
+    #[inline]
+    fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError> {
+        Self::take_nullable(input, version, flexible)?.ok_or_else(DecodeError::null)
+    }
+}
+
+impl Nullable for Bytes {
+    #[inline]
+    fn size_nullable(value: Option<&Self>, _version: i16, flexible: bool) -> Result<usize, EncodeError> {
+        let len = value.map_or(0, Self::len);
+        Ok(len + len_size(value.map(Self::len), flexible))
+    }
+
+    #[inline]
+    fn put_nullable(value: Option<&Self>, out: &mut Writer, version: i16, flexible: bool) -> Result<(), EncodeError> {
+        match value {
+            Some(bytes) => bytes.put(out, version, flexible),
+            None => put_null(out, flexible),
+        }
+    }
+
+    #[inline]
+    fn take_nullable(input: &mut Reader, _version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
+        let Some(len) = input.take_len(flexible)? else { return Ok(None) };
+        if len > input.remaining() {
+            let (length, left) = (len as i64, input.remaining());
+            return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
+        }
+        input.take_bytes(len).map(Some)
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    const TYPE: FieldType = FieldType::Array(&T::TYPE);
+    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError> {
+        let mut size = len_size(Some(self.len()), flexible);
+        for element in self {
+            size += element.size(version, flexible)?;
+        }
+        Ok(size)
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Writer, version: i16, flexible: bool) -> Result<(), EncodeError> {
+        out.put_len("array", self.len(), flexible)?;
+        for element in self {
+            element.put(out, version, flexible)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError> {
+        Self::take_nullable(input, version, flexible)?.ok_or_else(DecodeError::null)
+    }
+}
+
+impl<T: Wire> Nullable for Vec<T> {
+    #[inline]
+    fn size_nullable(value: Option<&Self>, version: i16, flexible: bool) -> Result<usize, EncodeError> {
+        match value {
+            Some(elements) => elements.size(version, flexible),
+            None => Ok(len_size(None, flexible)),
+        }
+    }
+
+    #[inline]
+    fn put_nullable(value: Option<&Self>, out: &mut Writer, version: i16, flexible: bool) -> Result<(), EncodeError> {
+        match value {
+            Some(elements) => elements.put(out, version, flexible),
+            None => put_null(out, flexible),
+        }
+    }
+
+    #[inline]
+    fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
+        let Some(count) = input.take_len(flexible)? else { return Ok(None) };
+        input.admit(count, T::MIN_SIZE, size_of::<T>())?;
+        let mut elements = Self::with_capacity(count);
+        for _ in 0..count {
+            elements.push(T::take(input, version, flexible)?);
+        }
+        Ok(Some(elements))
+    }
+}
+
+/// The number of bytes of the length of bytes or of an array.
+#[inline]
+fn len_size(len: Option<usize>, flexible: bool) -> usize {
+    match (flexible, len) {
+        (true, Some(len)) => compact_len_size(len),
+        (true, None) => 1,
+        (false, _) => 4,
+    }
+}
+
+/// Writes the length that stands for null.
+#[inline]
+fn put_null(out: &mut Writer, flexible: bool) -> Result<(), EncodeError> {
+    if flexible {
+        out.put_u8(0);
+    } else {
+        out.put_slice(&(-1i32).to_be_bytes());
+    }
+    Ok(())
+}

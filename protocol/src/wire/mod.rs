@@ -1,0 +1,102 @@
+//! How single values look on the wire.
+//!
+//! [`Wire`] is what a field's type must know, [`Nullable`] what it must know besides when null is one of its values. The
+//! derive writes one call of these per field, and everything is resolved at compile time.
+//!
+//! Kafka has two encodings for lengths. The old one counts strings with an `i16` and arrays and bytes with an `i32`, where
+//! a negative length is null. The *flexible* one counts all of them with an unsigned varint of the length plus one, where
+//! zero is null, and ends each structure with its tagged fields.
+
+mod array;
+mod error;
+mod reader;
+mod scalar;
+mod string;
+mod structure;
+mod uuid;
+mod writer;
+
+pub use error::{DecodeError, EncodeError};
+pub use reader::Reader;
+pub use string::Str;
+pub use structure::{put_option, put_tagged_option, size_option, size_tagged_option, take_option, take_tagged_option};
+pub use uuid::{ParseUuidError, Uuid};
+pub use writer::Writer;
+
+pub(crate) use writer::Splice;
+
+use crate::schema::FieldType;
+
+/// A value that is a field, or an element of one.
+///
+/// Implemented for the types that fields may have, and for every [`Message`](crate::Message). `flexible` says which of
+/// the two encodings the structure around the value uses at this version.
+pub trait Wire: Sized + Default {
+    /// The type in the words of Kafka's schemas.
+    const TYPE: FieldType;
+    /// The fewest bytes that a value takes, in any version: what bounds the length of an array before it is read.
+    const MIN_SIZE: usize;
+
+    /// Whether this is what a schema without an explicit default means: zero, false, or empty.
+    fn is_zero(&self) -> bool;
+    /// The number of bytes that [`put`](Wire::put) writes.
+    ///
+    /// # Errors
+    /// When the value cannot be written at this version.
+    fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError>;
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// When the value cannot be written at this version.
+    fn put(&self, out: &mut Writer, version: i16, flexible: bool) -> Result<(), EncodeError>;
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the bytes are no such value.
+    fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError>;
+}
+
+/// A value in whose place there may be null.
+pub trait Nullable: Wire {
+    /// The number of bytes that [`put_nullable`](Nullable::put_nullable) writes.
+    ///
+    /// # Errors
+    /// When the value cannot be written at this version.
+    fn size_nullable(value: Option<&Self>, version: i16, flexible: bool) -> Result<usize, EncodeError>;
+    /// Writes the value or null.
+    ///
+    /// # Errors
+    /// When the value cannot be written at this version.
+    fn put_nullable(value: Option<&Self>, out: &mut Writer, version: i16, flexible: bool) -> Result<(), EncodeError>;
+    /// Reads a value or null.
+    ///
+    /// # Errors
+    /// When the bytes are neither.
+    fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError>;
+}
+
+/// The number of bytes of an unsigned varint.
+#[inline]
+pub const fn varint_size(value: u32) -> usize {
+    // Seven bits to a byte, and one byte for zero.
+    ((38 - (value | 1).leading_zeros()) / 7) as usize
+}
+
+/// The number of bytes of a length prefix in the flexible encoding.
+#[inline]
+pub(crate) const fn compact_len_size(len: usize) -> usize {
+    if len >= u32::MAX as usize { 5 } else { varint_size(len as u32 + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varint_size_steps_every_seven_bits() {
+        let sizes =
+            [0, 1, 127, 128, 16_383, 16_384, (1 << 21) - 1, 1 << 21, (1 << 28) - 1, 1 << 28, u32::MAX].map(varint_size);
+
+        assert_eq!(sizes, [1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+    }
+}

@@ -1,0 +1,212 @@
+//! Reads values from a frame, without copying and without trusting it.
+//!
+//! Two things bound what a frame can make us allocate. An array's length is believed only if that many of the smallest
+//! possible elements fit into the bytes that are left; and everything that is allocated is charged to a budget, since a
+//! byte on the wire may become forty in memory. Nothing that a broker legally sends is refused by either.
+
+use bytes::Bytes;
+
+use super::error::{DecodeError, DecodeErrorKind};
+
+/// A position in a frame, and how much memory its decoded form may still take.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    frame: Bytes,
+    position: usize,
+    /// One past the last readable byte: the frame's end, or that of the tagged field being read.
+    end: usize,
+    budget: usize,
+}
+
+impl Reader {
+    /// Memory that the decoded form of any frame may take, however short the frame is.
+    pub const BASE_BUDGET: usize = 128 << 20;
+    /// Memory that each byte of the frame adds to the budget. Kafka's densest large response is the one to Metadata, at
+    /// about three bytes of memory to one of the wire.
+    pub const BUDGET_PER_BYTE: usize = 8;
+
+    /// Starts at the beginning of `frame`.
+    pub fn new(frame: Bytes) -> Self {
+        let budget = Self::BASE_BUDGET.saturating_add(frame.len().saturating_mul(Self::BUDGET_PER_BYTE));
+        Self::with_budget(frame, budget)
+    }
+
+    /// Starts at the beginning of `frame`, with an own budget of decoded memory in bytes.
+    pub fn with_budget(frame: Bytes, budget: usize) -> Self {
+        let end = frame.len();
+        Self { frame, position: 0, end, budget }
+    }
+
+    /// The number of bytes that are left.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.end - self.position
+    }
+
+    /// Whether everything has been read.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.position == self.end
+    }
+
+    /// The number of bytes that have been read.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// What is left of the budget of decoded memory.
+    #[inline]
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// Takes the rest of the input, as it is.
+    pub fn take_rest(&mut self) -> Bytes {
+        let rest = self.frame.slice(self.position..self.end);
+        self.position = self.end;
+        rest
+    }
+
+    /// Takes `len` bytes as a slice of the frame.
+    #[inline]
+    pub fn take_bytes(&mut self, len: usize) -> Result<Bytes, DecodeError> {
+        if len > self.remaining() {
+            return Err(DecodeError::truncated(len, self.remaining()));
+        }
+        let start = self.position;
+        self.position += len;
+        Ok(self.frame.slice(start..self.position))
+    }
+
+    /// Takes `N` bytes as an array: the root of all numbers.
+    #[inline]
+    pub fn take_array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        match self.frame[self.position..self.end].first_chunk::<N>() {
+            Some(bytes) => {
+                self.position += N;
+                Ok(*bytes)
+            }
+            None => Err(DecodeError::truncated(N, self.remaining())),
+        }
+    }
+
+    /// Moves on by `len` bytes.
+    #[inline]
+    pub fn skip(&mut self, len: usize) -> Result<(), DecodeError> {
+        if len > self.remaining() {
+            return Err(DecodeError::truncated(len, self.remaining()));
+        }
+        self.position += len;
+        Ok(())
+    }
+
+    /// Takes an unsigned varint of at most 32 bits.
+    #[inline]
+    pub fn take_varint(&mut self) -> Result<u32, DecodeError> {
+        let [first] = self.take_array()?;
+        if first < 0x80 {
+            return Ok(u32::from(first));
+        }
+        self.take_long_varint(u32::from(first & 0x7f))
+    }
+
+    fn take_long_varint(&mut self, first: u32) -> Result<u32, DecodeError> {
+        let mut value = first;
+        for shift in [7, 14, 21, 28] {
+            let [byte] = self.take_array()?;
+            if shift == 28 && byte > 0x0f {
+                return Err(DecodeError::new(DecodeErrorKind::Varint));
+            }
+            value |= u32::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        unreachable!("the fifth byte of a varint either ends it or is an error")
+    }
+
+    /// Takes the length of a string: `None` is null.
+    #[inline]
+    pub(crate) fn take_string_len(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        if flexible {
+            self.take_compact_len()
+        } else {
+            Ok(usize::try_from(i16::from_be_bytes(self.take_array()?)).ok())
+        }
+    }
+
+    /// Takes the length of bytes or of an array: `None` is null.
+    #[inline]
+    pub(crate) fn take_len(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        if flexible {
+            self.take_compact_len()
+        } else {
+            Ok(usize::try_from(i32::from_be_bytes(self.take_array()?)).ok())
+        }
+    }
+
+    #[inline]
+    fn take_compact_len(&mut self) -> Result<Option<usize>, DecodeError> {
+        Ok((self.take_varint()? as usize).checked_sub(1))
+    }
+
+    /// Believes the length of an array of elements that take at least `min_size` bytes each here and `memory` bytes each
+    /// once they are decoded, or refuses it.
+    #[inline]
+    pub(crate) fn admit(&mut self, count: usize, min_size: usize, memory: usize) -> Result<(), DecodeError> {
+        if count > self.remaining() / min_size.max(1) && min_size > 0 {
+            let (length, left) = (count as i64, self.remaining());
+            return Err(DecodeError::new(DecodeErrorKind::Length { what: "array", length, left }));
+        }
+        self.charge(count.saturating_mul(memory.max(1)))
+    }
+
+    /// Takes memory out of the budget.
+    #[inline]
+    pub(crate) fn charge(&mut self, memory: usize) -> Result<(), DecodeError> {
+        match self.budget.checked_sub(memory) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(DecodeError::new(DecodeErrorKind::Budget { needed: memory, left: self.budget })),
+        }
+    }
+
+    /// Reads the tagged fields at the end of a structure: `known` is called for each, and says whether it knew the tag.
+    ///
+    /// What it does not know is skipped: a newer peer may send it. Like Java's reader this takes tags in any order, and
+    /// the last of two equal ones; unlike Java's it insists that a known field fills the size it was announced with.
+    #[doc(hidden)]
+    #[inline]
+    pub fn take_tags(
+        &mut self,
+        mut known: impl FnMut(&mut Self, u32) -> Result<bool, DecodeError>,
+    ) -> Result<(), DecodeError> {
+        for _ in 0..self.take_varint()? {
+            let tag = self.take_varint()?;
+            let size = self.take_varint()? as usize;
+            if size > self.remaining() {
+                return Err(DecodeError::truncated(size, self.remaining()));
+            }
+            let (start, outer_end) = (self.position, self.end);
+            self.end = start + size;
+            if !known(self, tag)? {
+                self.position = self.end;
+            }
+            if self.position != self.end {
+                return Err(DecodeError::tag_size(tag, size, self.position - start));
+            }
+            self.end = outer_end;
+        }
+        Ok(())
+    }
+
+    /// Skips the tagged fields at the end of a structure that knows none.
+    #[doc(hidden)]
+    #[inline]
+    pub fn skip_tags(&mut self) -> Result<(), DecodeError> {
+        self.take_tags(|_, _| Ok(false))
+    }
+}
