@@ -6,6 +6,7 @@ pub mod api;
 pub mod compression;
 mod error_code;
 pub mod frame;
+pub mod group;
 mod header;
 pub mod machine;
 mod message;
