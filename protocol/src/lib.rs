@@ -13,6 +13,7 @@ mod message;
 pub mod records;
 pub mod schema;
 pub mod script;
+pub mod value;
 pub mod wire;
 
 pub use api::requests_and_responses::*;

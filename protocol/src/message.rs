@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use crate::ApiKey;
 use crate::schema::{MessageSchema, Versions};
+use crate::value::Value;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 
 /// A message of the protocol, or a structure inside one, in all of its versions and in both directions.
@@ -33,6 +34,9 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// # Errors
     /// Those of [`encode`](Message::encode).
     fn size(&self, version: i16) -> Result<usize, EncodeError>;
+
+    /// The value of the field at this place in [`MessageSchema::fields`], for code that does not know the type.
+    fn field(&self, index: usize) -> Option<Value<'_>>;
 }
 
 /// A message that a client sends and that is answered with another.

@@ -39,6 +39,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         None => quote!(::core::option::Option::None),
     };
     let schemas = fields.iter().map(Field::schema);
+    let (indexes, values) = (0..fields.len(), fields.iter().map(Field::value));
     let min_sizes = fields.iter().filter_map(|field| field.min_size(&message));
     let tags_size = usize::from(message.flexible.is_some_and(|first| first <= min));
 
@@ -100,6 +101,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 }
                 let flexible = #flexible;
                 #take
+            }
+
+            fn field(&self, index: usize) -> ::core::option::Option<::krafka_protocol::value::Value<'_>> {
+                match index {
+                    #(#indexes => ::core::option::Option::Some(#values),)*
+                    _ => ::core::option::Option::None,
+                }
             }
         }
     })

@@ -253,6 +253,17 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The expression that gives the value to code that does not know its type.
+    pub(crate) fn value(&self) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        let value = quote!(<#inner as ::krafka_protocol::wire::Wire>::value);
+        if self.nullable.is_some() {
+            quote!(self.#ident.as_ref().map_or(::krafka_protocol::value::Value::Null, #value))
+        } else {
+            quote!(#value(&self.#ident))
+        }
+    }
+
     /// A check, at compile time, that a structure inside knows the field's versions and their encoding.
     pub(crate) fn check_nested(&self, message: &MessageAttributes) -> Option<TokenStream> {
         let inner = self.inner;

@@ -26,8 +26,10 @@ use std::any::Any;
 
 pub use key::ApiKey;
 
+use crate::schema::{MessageSchema, Versions};
+use crate::value::Structure;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
-use crate::{Message, Request, Versions};
+use crate::{Message, Request};
 
 macro_rules! apis {
     ($($key:ident: $module:ident::{$request:ident, $response:ident}, $min:ident ..= $max:ident;)*) => {
@@ -64,6 +66,14 @@ macro_rules! apis {
                     _ => None,
                 }
             }
+
+            /// The schemas of request and response, if we speak the API.
+            pub const fn schemas(self) -> Option<[&'static MessageSchema; 2]> {
+                match self {
+                    $(Self::$key => Some([$request::SCHEMA, $response::SCHEMA]),)*
+                    _ => None,
+                }
+            }
         }
 
         impl AnyRequest {
@@ -92,6 +102,13 @@ macro_rules! apis {
             pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
                 match self {
                     $(Self::$key(request) => request.encode(out, version),)*
+                }
+            }
+
+            /// The request for code that does not know its type.
+            pub fn structure(&self) -> &dyn Structure {
+                match self {
+                    $(Self::$key(request) => request,)*
                 }
             }
 
@@ -137,6 +154,13 @@ macro_rules! apis {
             pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
                 match self {
                     $(Self::$key(response) => response.encode(out, version),)*
+                }
+            }
+
+            /// The response for code that does not know its type.
+            pub fn structure(&self) -> &dyn Structure {
+                match self {
+                    $(Self::$key(response) => response,)*
                 }
             }
 

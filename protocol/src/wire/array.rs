@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::error::DecodeErrorKind;
 use super::{DecodeError, EncodeError, Nullable, Reader, Wire, Writer, compact_len_size};
 use crate::schema::FieldType;
+use crate::value::{Elements, Value};
 
 impl Wire for Bytes {
     const TYPE: FieldType = FieldType::Bytes;
@@ -30,6 +31,10 @@ impl Wire for Bytes {
     #[inline]
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError> {
         Self::take_nullable(input, version, flexible)?.ok_or_else(DecodeError::null)
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::Bytes(self)
     }
 }
 
@@ -90,6 +95,10 @@ impl<T: Wire> Wire for Vec<T> {
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError> {
         Self::take_nullable(input, version, flexible)?.ok_or_else(DecodeError::null)
     }
+
+    fn value(&self) -> Value<'_> {
+        Value::Array(self)
+    }
 }
 
 impl<T: Wire> Nullable for Vec<T> {
@@ -118,6 +127,16 @@ impl<T: Wire> Nullable for Vec<T> {
             elements.push(T::take(input, version, flexible)?);
         }
         Ok(Some(elements))
+    }
+}
+
+impl<T: Wire> Elements for Vec<T> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn element(&self, index: usize) -> Option<Value<'_>> {
+        self.get(index).map(Wire::value)
     }
 }
 

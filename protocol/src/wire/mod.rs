@@ -26,6 +26,7 @@ pub use writer::Writer;
 pub(crate) use writer::Splice;
 
 use crate::schema::FieldType;
+use crate::value::Value;
 
 /// A value that is a field, or an element of one.
 ///
@@ -54,6 +55,8 @@ pub trait Wire: Sized + Default {
     /// # Errors
     /// When the bytes are no such value.
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError>;
+    /// The value, for code that does not know the type.
+    fn value(&self) -> Value<'_>;
 }
 
 /// A value in whose place there may be null.

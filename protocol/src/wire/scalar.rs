@@ -2,9 +2,10 @@
 
 use super::{DecodeError, EncodeError, Reader, Uuid, Wire, Writer};
 use crate::schema::FieldType;
+use crate::value::Value;
 
 macro_rules! numbers {
-    ($($number:ty => $kafka:ident),* $(,)?) => {$(
+    ($($number:ty => $kafka:ident as $value:ident),* $(,)?) => {$(
         impl Wire for $number {
             const TYPE: FieldType = FieldType::$kafka;
             const MIN_SIZE: usize = size_of::<$number>();
@@ -29,18 +30,22 @@ macro_rules! numbers {
             fn take(input: &mut Reader, _version: i16, _flexible: bool) -> Result<Self, DecodeError> {
                 Ok(Self::from_be_bytes(input.take_array()?))
             }
+
+            fn value(&self) -> Value<'_> {
+                Value::$value((*self).into())
+            }
         }
     )*};
 }
 
 numbers! {
-    i8 => Int8,
-    i16 => Int16,
-    u16 => Uint16,
-    i32 => Int32,
-    u32 => Uint32,
-    i64 => Int64,
-    f64 => Float64,
+    i8 => Int8 as Int,
+    i16 => Int16 as Int,
+    u16 => Uint16 as Int,
+    i32 => Int32 as Int,
+    u32 => Uint32 as Int,
+    i64 => Int64 as Int,
+    f64 => Float64 as Float,
 }
 
 impl Wire for bool {
@@ -69,6 +74,10 @@ impl Wire for bool {
         let [byte] = input.take_array()?;
         Ok(byte != 0)
     }
+
+    fn value(&self) -> Value<'_> {
+        Value::Bool(*self)
+    }
 }
 
 impl Wire for Uuid {
@@ -94,5 +103,9 @@ impl Wire for Uuid {
     #[inline]
     fn take(input: &mut Reader, _version: i16, _flexible: bool) -> Result<Self, DecodeError> {
         Ok(Self(input.take_array()?))
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::Uuid(*self)
     }
 }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::{EncodeError, Nullable, Reader, Wire, Writer, compact_len_size};
 use crate::schema::FieldType;
+use crate::value::Value;
 
 /// Immutable UTF-8 text that is cheap to clone.
 ///
@@ -216,6 +217,10 @@ impl Wire for Str {
     #[inline]
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError> {
         Self::take_nullable(input, version, flexible)?.ok_or_else(DecodeError::null)
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::Str(self)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{DecodeError, EncodeError, Nullable, Reader, Wire, Writer};
 use crate::Message;
 use crate::schema::FieldType;
+use crate::value::Value;
 
 impl<M: Message> Wire for M {
     const TYPE: FieldType = FieldType::Struct(M::SCHEMA);
@@ -26,6 +27,10 @@ impl<M: Message> Wire for M {
     #[inline]
     fn take(input: &mut Reader, version: i16, _flexible: bool) -> Result<Self, DecodeError> {
         Self::decode(input, version)
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::Struct(self)
     }
 }
 
