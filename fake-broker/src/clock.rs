@@ -1,0 +1,50 @@
+//! The one clock that a running cluster reads: what drivers ask, so that the cluster itself never has to.
+
+use std::fmt;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Tells a running fake cluster what time it is.
+///
+/// The default, [`TokioClock`], follows a paused runtime. A simulation whose hosts each have a runtime of their own
+/// gives its own clock, because the cluster has only one time.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The time now. Never goes back.
+    fn now(&self) -> Instant;
+}
+
+/// The clock of the current tokio runtime, which may be paused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokioClock;
+
+impl Clock for TokioClock {
+    #[expect(clippy::disallowed_methods, reason = "this is where the drivers' time comes in")]
+    fn now(&self) -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+}
+
+/// Turns the cluster's time into the time of day: a time of day at one instant, and the time that passed since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClock {
+    start: Instant,
+    start_ms: i64,
+}
+
+impl WallClock {
+    pub(crate) fn new(start: Instant, start_ms: i64) -> Self {
+        Self { start, start_ms }
+    }
+
+    /// The milliseconds since 1970 at `now`.
+    pub(crate) fn millis(self, now: Instant) -> i64 {
+        let elapsed = now.saturating_duration_since(self.start).as_millis();
+        self.start_ms.saturating_add(i64::try_from(elapsed).unwrap_or(i64::MAX))
+    }
+}
+
+/// The machine's time of day, in milliseconds since 1970, for clusters that were not given one.
+#[expect(clippy::disallowed_methods, reason = "the time of day comes in once, when a cluster is built")]
+pub(crate) fn system_millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,413 @@
+//! A whole Kafka cluster as one deterministic machine.
+//!
+//! It has no sockets, no clock and no threads: connections and frames come in as [`Input`]s, frames to write go out as
+//! [`Action`]s, and the time is an argument. The same inputs at the same times give the same actions, byte for byte.
+//!
+//! ```text
+//!   Received ──▶ inbox ──decode──▶ judged by the faults ──▶ handler ──▶ Reply ──▶ written, read on
+//!                 ▲ one at a time      │ delay, deny,           │ Park ──▶ purgatory ──news or deadline──▶ Reply
+//!                 └─ muted while busy  │ drop, silence          └ Close
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use krafka_protocol::frame::{self, Frame};
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Reader, Str, decode_request_header};
+
+use crate::connection::Connection;
+use crate::context::{ConnectionId, Context, Outcome, RequestId};
+use crate::faults::Verdict;
+use crate::groups;
+use crate::handlers;
+use crate::purgatory::Waiting;
+use crate::security::sasl;
+use crate::state::State;
+use crate::timers::Timer;
+
+/// Something that happened to the cluster.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A client connected to a node. The id is new.
+    Opened {
+        /// The connection's id.
+        connection: ConnectionId,
+        /// The node whose port it is.
+        node: i32,
+    },
+    /// A whole frame came, without its length.
+    Received {
+        /// The connection it came on.
+        connection: ConnectionId,
+        /// The header and the body of a request.
+        frame: Bytes,
+    },
+    /// The client is gone.
+    Closed {
+        /// The connection that is no more.
+        connection: ConnectionId,
+    },
+}
+
+/// Something the cluster wants done.
+#[derive(Debug)]
+pub enum Action {
+    /// Write a frame.
+    Write {
+        /// The connection to write to.
+        connection: ConnectionId,
+        /// A whole frame, with its length.
+        frame: Frame,
+    },
+    /// The node is ready for the connection's next request. A shell that waits for it holds at most one frame for each
+    /// connection.
+    Read {
+        /// The connection to read from.
+        connection: ConnectionId,
+    },
+    /// Close a connection.
+    Close {
+        /// The connection to close.
+        connection: ConnectionId,
+    },
+}
+
+/// A request from the moment a node begins to work on it until its answer is written.
+#[derive(Debug)]
+struct Exchange {
+    cx: Context,
+    request: Arc<AnyRequest>,
+    verdict: Verdict,
+    response: Option<AnyResponse>,
+}
+
+/// The cluster machine: see the module's page.
+#[derive(Debug)]
+pub struct Cluster {
+    state: State,
+    exchanges: BTreeMap<RequestId, Exchange>,
+    next_request: u64,
+    /// Connections that may have become ready for their next request.
+    ready: VecDeque<ConnectionId>,
+    actions: VecDeque<Action>,
+}
+
+impl Machine for Cluster {
+    type Input = Input;
+    type Action = Action;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        self.advance(now);
+        match input {
+            Input::Opened { connection, node } => self.opened(connection, node),
+            Input::Received { connection, frame } => {
+                if let Some(open) = self.state.connections.get_mut(&connection) {
+                    open.inbox.push_back(frame);
+                    self.ready.push_back(connection);
+                }
+            }
+            Input::Closed { connection } => self.forget(connection),
+        }
+        self.settle(now);
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Action> {
+        self.advance(now);
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.state.timers.deadline()
+    }
+}
+
+impl Cluster {
+    pub(crate) fn new(state: State) -> Self {
+        Self { state, exchanges: BTreeMap::new(), next_request: 0, ready: VecDeque::new(), actions: VecDeque::new() }
+    }
+
+    /// What the cluster knows.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Changes what the cluster knows, as an operator or a test does, and lets waiting requests see it at once.
+    pub(crate) fn control<T>(&mut self, now: Instant, change: impl FnOnce(&mut State) -> T) -> T {
+        self.advance(now);
+        let result = change(&mut self.state);
+        self.settle(now);
+        result
+    }
+
+    /// Cuts all connections of a node. What it was working on is never answered.
+    pub(crate) fn disconnect(&mut self, node: i32) {
+        let cut: Vec<_> = self
+            .state
+            .connections
+            .iter()
+            .filter(|(_, open)| open.node == node)
+            .map(|(&connection, _)| connection)
+            .collect();
+        for connection in cut {
+            self.close(connection);
+        }
+    }
+
+    fn opened(&mut self, connection: ConnectionId, node: i32) {
+        if !self.state.nodes.is_up(node) {
+            self.actions.push_back(Action::Close { connection });
+            return;
+        }
+        let sasl = sasl::Session::default();
+        let previous = self.state.connections.insert(connection, Connection::new(node, sasl));
+        assert!(previous.is_none(), "a connection's id is never used twice");
+        self.ready.push_back(connection);
+    }
+
+    /// Does everything that was due before or at `now`.
+    fn advance(&mut self, now: Instant) {
+        while let Some(timer) = self.state.timers.pop_due(now) {
+            match timer {
+                Timer::Handle(request) => self.run(request, now),
+                Timer::Expire(request) => self.look_again(request, Look::Deadline, now),
+                Timer::Write(request) => self.write(request, now),
+                Timer::Unmute(connection) => {
+                    if let Some(open) = self.state.connections.get_mut(&connection) {
+                        open.throttled = false;
+                        self.ready.push_back(connection);
+                    }
+                }
+                Timer::Group(timer) => groups::timer_fired(&mut self.state, timer, now),
+            }
+            self.settle(now);
+        }
+    }
+
+    /// Follows up on what one step left behind, until nothing is left.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            if let Some((request, response)) = self.state.answers.pop_front() {
+                self.answer(request, response, now);
+            } else if let Some(request) = self.state.purgatory.pop_woken() {
+                self.look_again(request, Look::News, now);
+            } else if let Some(connection) = self.ready.pop_front() {
+                self.read_on(connection, now);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Looks at a connection's next request, if the connection is not muted.
+    fn read_on(&mut self, connection: ConnectionId, now: Instant) {
+        let Some(open) = self.state.connections.get_mut(&connection) else { return };
+        if !open.is_ready() {
+            return;
+        }
+        match open.inbox.pop_front() {
+            Some(frame) => self.receive(connection, frame, now),
+            None => self.actions.push_back(Action::Read { connection }),
+        }
+    }
+
+    fn receive(&mut self, connection: ConnectionId, frame: Bytes, now: Instant) {
+        let Some(open) = self.state.connections.get(&connection) else { return };
+        let node = open.node;
+        let mut reader = Reader::new(frame);
+        let Ok(header) = decode_request_header(&mut reader) else { return self.close(connection) };
+        let Ok(key) = ApiKey::try_from(header.key) else { return self.close(connection) };
+        if !open.sasl.admits(key) {
+            return self.close(connection);
+        }
+
+        let supported = handlers::versions(&self.state, node, key).is_some_and(|range| range.contains(header.version));
+        if !supported && key == ApiKey::ApiVersions {
+            // KIP-511: a client that asks in a version of the future gets the oldest answer, with our range in it.
+            return self.refuse_api_versions(connection, header.correlation_id);
+        }
+        if !supported {
+            // Kafka cannot answer in a layout that it does not know, so that it closes the connection.
+            return self.close(connection);
+        }
+        let Ok(request) = AnyRequest::decode(key, header.version, &mut reader) else { return self.close(connection) };
+
+        let id = RequestId(self.next_request);
+        self.next_request += 1;
+        let mut cx = Context {
+            request: id,
+            connection,
+            node,
+            client_id: header.client_id,
+            client_host: Str::from_static("/127.0.0.1"),
+            key,
+            version: header.version,
+            correlation_id: header.correlation_id,
+            now,
+            wall_ms: self.state.clock.millis(now),
+            denial: None,
+        };
+        if let Some(open) = self.state.connections.get_mut(&connection) {
+            open.current = Some(id);
+        }
+        let request = Arc::new(request);
+        self.state.history.asked(&cx, &request);
+        let verdict = self.state.faults.judge(&cx, &request);
+        cx.denial = verdict.denial.clone();
+        let (silence, drop, delay) = (verdict.silence, verdict.drop, verdict.delay);
+        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None });
+
+        if silence {
+            // The request is swallowed: as if its handler hung, nothing behind it is looked at either.
+        } else if drop {
+            self.close(connection);
+        } else if let Some(delay) = delay {
+            self.state.set_timer(now, delay, Timer::Handle(id));
+        } else {
+            self.run(id, now);
+        }
+    }
+
+    /// Answers an ApiVersions request of an unknown version.
+    fn refuse_api_versions(&mut self, connection: ConnectionId, correlation_id: i32) {
+        let Some(open) = self.state.connections.get(&connection) else { return };
+        let response = handlers::api_versions::unsupported(&self.state, open.node);
+        match frame::encode_response(ApiKey::ApiVersions, &response, 0, correlation_id) {
+            Ok(frame) => {
+                self.actions.push_back(Action::Write { connection, frame });
+                self.ready.push_back(connection);
+            }
+            Err(_) => self.close(connection),
+        }
+    }
+
+    /// Lets the handler work on a request.
+    fn run(&mut self, request: RequestId, now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(&request) else { return };
+        exchange.cx.now = now;
+        exchange.cx.wall_ms = self.state.clock.millis(now);
+        let outcome = handlers::handle(&mut self.state, &exchange.cx, &exchange.request);
+        self.conclude(request, outcome, now);
+    }
+
+    /// Looks at a waiting request again.
+    fn look_again(&mut self, request: RequestId, look: Look, now: Instant) {
+        let Some(parked) = self.state.purgatory.remove(request) else { return };
+        if let Some(timer) = parked.timer {
+            self.state.timers.cancel(timer);
+        }
+        let Some(exchange) = self.exchanges.get_mut(&request) else { return };
+        exchange.cx.now = now;
+        exchange.cx.wall_ms = self.state.clock.millis(now);
+        let outcome = match parked.waiting {
+            Waiting::Fetch(waiting) => {
+                handlers::fetch::resume(&mut self.state, &exchange.cx, waiting, look).map(AnyResponse::Fetch)
+            }
+            Waiting::Group => Outcome::Park(Waiting::Group),
+        };
+        self.conclude(request, outcome, now);
+    }
+
+    /// Answers a request that waited for its group.
+    fn answer(&mut self, request: RequestId, response: AnyResponse, now: Instant) {
+        if let Some(timer) = self.state.purgatory.remove(request).and_then(|parked| parked.timer) {
+            self.state.timers.cancel(timer);
+        }
+        self.conclude(request, Outcome::Reply(response), now);
+    }
+
+    fn conclude(&mut self, request: RequestId, outcome: Outcome<AnyResponse>, now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(&request) else { return };
+        let connection = exchange.cx.connection;
+        match outcome {
+            Outcome::Reply(mut response) => {
+                if let Some(throttle) = exchange.verdict.throttle {
+                    handlers::set_throttle_time(&mut response, throttle);
+                }
+                for edit in &exchange.verdict.edits {
+                    edit(&mut response);
+                }
+                exchange.response = Some(response);
+                if exchange.verdict.drop_answer {
+                    self.close(connection);
+                } else if let Some(delay) = exchange.verdict.delay_answer {
+                    self.state.set_timer(now, delay, Timer::Write(request));
+                } else {
+                    self.write(request, now);
+                }
+            }
+            Outcome::Park(waiting) => {
+                let timer = match &waiting {
+                    Waiting::Fetch(fetch) => Some(self.state.timers.set(fetch.deadline(), Timer::Expire(request))),
+                    Waiting::Group => None,
+                };
+                self.state.purgatory.park(request, waiting, timer);
+            }
+            Outcome::NoReply => {
+                let throttle = exchange.verdict.throttle;
+                self.exchanges.remove(&request);
+                self.release(connection, throttle, now);
+            }
+            Outcome::Close => self.close(connection),
+        }
+    }
+
+    /// Hands an answer to the writer, and reads on.
+    fn write(&mut self, request: RequestId, now: Instant) {
+        let Some(exchange) = self.exchanges.remove(&request) else { return };
+        let Some(response) = exchange.response else { return };
+        let cx = exchange.cx;
+        match frame::encode_any_response(&response, cx.version, cx.correlation_id) {
+            Ok(frame) => {
+                self.state.history.answered(request, now, Arc::new(response));
+                self.actions.push_back(Action::Write { connection: cx.connection, frame });
+                self.release(cx.connection, exchange.verdict.throttle, now);
+            }
+            Err(error) => {
+                // Only an edited answer can be impossible in its version; Kafka has no such answer either.
+                tracing::error!(%error, api = cx.key.name(), version = cx.version, "an answer cannot be written");
+                self.close(cx.connection);
+            }
+        }
+    }
+
+    /// Ends the work on a connection's request. A throttled connection is read on only after its time.
+    fn release(&mut self, connection: ConnectionId, throttle: Option<Duration>, now: Instant) {
+        let Some(open) = self.state.connections.get_mut(&connection) else { return };
+        open.current = None;
+        if let Some(throttle) = throttle {
+            open.throttled = true;
+            self.state.set_timer(now, throttle, Timer::Unmute(connection));
+        } else {
+            self.ready.push_back(connection);
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        if self.state.connections.contains_key(&connection) {
+            self.forget(connection);
+            self.actions.push_back(Action::Close { connection });
+        }
+    }
+
+    /// Drops a connection and the request that it worked on.
+    fn forget(&mut self, connection: ConnectionId) {
+        let Some(open) = self.state.connections.remove(&connection) else { return };
+        let Some(request) = open.current else { return };
+        self.exchanges.remove(&request);
+        if let Some(timer) = self.state.purgatory.remove(request).and_then(|parked| parked.timer) {
+            self.state.timers.cancel(timer);
+        }
+    }
+}
+
+/// Why a waiting request is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Something that it watches changed.
+    News,
+    /// Its time is up: it is answered with what there is.
+    Deadline,
+}

@@ -1,0 +1,40 @@
+//! What a cluster is built with and keeps for its life.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use krafka_protocol::Str;
+
+/// The settings of a cluster, with Kafka's defaults where a test would not wish otherwise.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) cluster_id: Str,
+    pub(crate) seed: u64,
+    pub(crate) default_partitions: i32,
+    pub(crate) replication_factor: i16,
+    pub(crate) auto_create_topics: bool,
+    /// User names and passwords; SASL is on when there is one.
+    pub(crate) sasl_plain: BTreeMap<Str, Str>,
+    pub(crate) group_initial_rebalance_delay: Duration,
+    pub(crate) group_min_session_timeout: Duration,
+    pub(crate) group_max_session_timeout: Duration,
+    /// How many fetch sessions a node keeps.
+    pub(crate) fetch_session_slots: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster_id: Str::default(),
+            seed: 0,
+            default_partitions: 1,
+            replication_factor: 1,
+            auto_create_topics: false,
+            sasl_plain: BTreeMap::new(),
+            group_initial_rebalance_delay: Duration::ZERO,
+            group_min_session_timeout: Duration::from_secs(6),
+            group_max_session_timeout: Duration::from_secs(30 * 60),
+            fetch_session_slots: 1000,
+        }
+    }
+}

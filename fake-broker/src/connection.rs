@@ -1,0 +1,39 @@
+//! A client's connection to one node, as the cluster sees it.
+//!
+//! Kafka mutes a connection while it works on a request: the next one is not looked at before the answer was handed to
+//! the writer. A throttled connection stays muted for the time that the answer told the client.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use krafka_protocol::Str;
+
+use crate::context::RequestId;
+use crate::security::sasl;
+
+/// A connection, its unread requests, and what it told about itself.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) node: i32,
+    /// Frames that came and are not looked at yet.
+    pub(crate) inbox: VecDeque<Bytes>,
+    /// The request that the node works on.
+    pub(crate) current: Option<RequestId>,
+    /// Whether the connection is muted after a throttled answer.
+    pub(crate) throttled: bool,
+    /// The client's software and its version, from its ApiVersions request.
+    pub(crate) software: Option<(Str, Str)>,
+    /// How far authentication got.
+    pub(crate) sasl: sasl::Session,
+}
+
+impl Connection {
+    pub(crate) fn new(node: i32, sasl: sasl::Session) -> Self {
+        Self { node, inbox: VecDeque::new(), current: None, throttled: false, software: None, sasl }
+    }
+
+    /// Whether the next request may be looked at.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.current.is_none() && !self.throttled
+    }
+}

@@ -1,0 +1,99 @@
+//! Who asks whom, at which version, and when: all that a handler knows besides the request, and what it may decide.
+
+use std::fmt;
+use std::time::Instant;
+
+use krafka_protocol::{ApiKey, ErrorCode, Str};
+
+use crate::faults::Denial;
+use crate::purgatory::Waiting;
+
+/// One connection of the cluster's life; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+/// One request of the cluster's life; never used twice. A request that waits stays the same request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// What a handler knows of a request besides its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// Which request this is.
+    pub(crate) request: RequestId,
+    /// Which connection it came on.
+    pub(crate) connection: ConnectionId,
+    /// The node that was asked.
+    pub(crate) node: i32,
+    /// What the client calls itself.
+    pub(crate) client_id: Option<Str>,
+    /// Where the client is, in Kafka's form: `/127.0.0.1`.
+    pub(crate) client_host: Str,
+    /// The API asked for.
+    pub(crate) key: ApiKey,
+    /// The version of request and response.
+    pub(crate) version: i16,
+    /// The number that the response repeats.
+    pub(crate) correlation_id: i32,
+    /// When the handler runs; for a request that waited, when it is looked at again.
+    pub(crate) now: Instant,
+    /// The time of day at `now`, in milliseconds since 1970.
+    pub(crate) wall_ms: i64,
+    /// A fault that refuses the request or a part of it, before anything is done.
+    pub(crate) denial: Option<Denial>,
+}
+
+impl Context {
+    /// The error that a fault gives to the request as a whole: to one with no smaller parts, or from a rule that names
+    /// none of them.
+    pub(crate) fn denied(&self) -> Option<ErrorCode> {
+        self.denial.as_ref().and_then(Denial::request)
+    }
+
+    /// The error that a fault gives to a topic. Handlers ask it where Kafka asks its authorizer: for each topic, before
+    /// anything is done for it.
+    pub(crate) fn denied_topic(&self, topic: &str) -> Option<ErrorCode> {
+        self.denial.as_ref().and_then(|denial| denial.topic(topic))
+    }
+
+    /// The error that a fault gives to a partition.
+    pub(crate) fn denied_partition(&self, topic: &str, partition: i32) -> Option<ErrorCode> {
+        self.denial.as_ref().and_then(|denial| denial.partition(topic, partition))
+    }
+
+    /// The error that a fault gives to a group.
+    pub(crate) fn denied_group(&self, group: &str) -> Option<ErrorCode> {
+        self.denial.as_ref().and_then(|denial| denial.group(group))
+    }
+}
+
+/// What a handler decided.
+#[derive(Debug)]
+pub(crate) enum Outcome<R> {
+    /// Answer now.
+    Reply(R),
+    /// Answer later. The request waits, and what is behind it on its connection waits too.
+    Park(Waiting),
+    /// Answer nothing, and read on: `acks=0`.
+    NoReply,
+    /// Close the connection, as Kafka does with what it cannot answer.
+    Close,
+}
+
+impl<R> Outcome<R> {
+    /// Turns the answer into another type.
+    pub(crate) fn map<S>(self, into: impl FnOnce(R) -> S) -> Outcome<S> {
+        match self {
+            Self::Reply(response) => Outcome::Reply(into(response)),
+            Self::Park(waiting) => Outcome::Park(waiting),
+            Self::NoReply => Outcome::NoReply,
+            Self::Close => Outcome::Close,
+        }
+    }
+}

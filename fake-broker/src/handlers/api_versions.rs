@@ -1,0 +1,92 @@
+//! ApiVersions: what the node speaks, and the features of the cluster.
+
+use krafka_protocol::api::api_versions::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
+use krafka_protocol::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Str};
+
+use super::{served, versions};
+use crate::context::{Context, Outcome};
+use crate::state::State;
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsRequest) -> Outcome<ApiVersionsResponse> {
+    if let Some(code) = cx.denied() {
+        return Outcome::Reply(failed(code));
+    }
+    if cx.version >= 3 {
+        let (name, version) = (&request.client_software_name, &request.client_software_version);
+        if !is_valid_software(name) || !is_valid_software(version) {
+            return Outcome::Reply(failed(ErrorCode::INVALID_REQUEST));
+        }
+        if let Some(open) = state.connections.get_mut(&cx.connection) {
+            open.software = Some((name.clone(), version.clone()));
+        }
+    }
+    if cx.version >= 5 && !is_meant_for(state, cx.node, request) {
+        return Outcome::Reply(failed(ErrorCode::REBOOTSTRAP_REQUIRED));
+    }
+
+    let keys = served(state, cx.node).into_iter().map(|(key, range)| ApiVersion {
+        api_key: key as i16,
+        min_version: range.min,
+        max_version: range.max,
+    });
+    let features = state.nodes.find(cx.node).map_or(&[][..], |node| node.version.features());
+    // Before version 4, a client could not read a feature whose lowest level is 0, so that Kafka leaves it out.
+    let supported = features.iter().filter(|feature| cx.version >= 4 || feature.1 > 0);
+    Outcome::Reply(ApiVersionsResponse {
+        error_code: 0,
+        api_keys: keys.collect(),
+        throttle_time_ms: 0,
+        supported_features: supported
+            .map(|&(name, min_version, max_version, _)| SupportedFeatureKey {
+                name: Str::from_static(name),
+                min_version,
+                max_version,
+            })
+            .collect(),
+        finalized_features_epoch: 1,
+        finalized_features: features
+            .iter()
+            .filter(|&&(_, _, _, level)| level > 0)
+            .map(|&(name, _, _, level)| FinalizedFeatureKey {
+                name: Str::from_static(name),
+                max_version_level: level,
+                min_version_level: level,
+            })
+            .collect(),
+        ..ApiVersionsResponse::default()
+    })
+}
+
+/// The answer, in version 0, to a request of a version that the node does not know. It names the versions of
+/// ApiVersions alone, so that the client can ask again (KIP-511).
+pub(crate) fn unsupported(state: &State, node: i32) -> ApiVersionsResponse {
+    let range = versions(state, node, ApiKey::ApiVersions).map(|range| ApiVersion {
+        api_key: ApiKey::ApiVersions as i16,
+        min_version: range.min,
+        max_version: range.max,
+    });
+    ApiVersionsResponse { api_keys: range.into_iter().collect(), ..failed(ErrorCode::UNSUPPORTED_VERSION) }
+}
+
+fn failed(code: ErrorCode) -> ApiVersionsResponse {
+    ApiVersionsResponse { error_code: code.0, ..ApiVersionsResponse::default() }
+}
+
+/// Whether the client means this cluster and this node, if it says so (KIP-1242).
+fn is_meant_for(state: &State, node: i32, request: &ApiVersionsRequest) -> bool {
+    let cluster = request.cluster_id.as_ref().is_none_or(|cluster| *cluster == state.config.cluster_id);
+    let asked = request.node_id;
+    cluster && (asked == -1 || asked == node)
+}
+
+/// Kafka's pattern for a client's software name and version: letters, digits, dots and dashes, the latter two inside.
+fn is_valid_software(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    let bytes = name.as_bytes();
+    match (bytes.first(), bytes.last()) {
+        (Some(first), Some(last)) => {
+            first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() && bytes.iter().copied().all(is_inner)
+        }
+        _ => false,
+    }
+}

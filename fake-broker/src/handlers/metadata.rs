@@ -1,0 +1,145 @@
+//! Metadata: the nodes, and the leaders of topics.
+
+use krafka_protocol::api::metadata::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
+use krafka_protocol::{ErrorCode, MetadataRequest, MetadataResponse, Str, Uuid};
+
+use super::operations;
+use crate::context::{Context, Outcome};
+use crate::coordinators::OFFSETS_TOPIC;
+use crate::state::State;
+use crate::topics::{self, Partition, Topic};
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest) -> Outcome<MetadataResponse> {
+    let Ok(asked) = Asked::new(request, cx.version) else {
+        // Ids came in version 12; Kafka has no answer for a request that uses them before, and closes.
+        return Outcome::Close;
+    };
+    let topics = match asked {
+        Asked::All => state
+            .topics
+            .iter()
+            .filter(|topic| cx.denied_topic(&topic.name).is_none())
+            .map(|topic| describe(state, cx, topic))
+            .collect(),
+        Asked::Ids(ids) => ids.into_iter().map(|id| by_id(state, cx, id)).collect(),
+        Asked::Names(names) => {
+            let create = request.allow_auto_topic_creation && state.config.auto_create_topics;
+            names.into_iter().map(|name| by_name(state, cx, name, create)).collect()
+        }
+    };
+
+    let brokers = state.nodes.live().map(|(node_id, node)| MetadataResponseBroker {
+        node_id,
+        host: node.host.clone(),
+        port: node.port,
+        rack: node.rack.clone(),
+    });
+    let mut response = MetadataResponse {
+        brokers: brokers.collect(),
+        cluster_id: Some(state.config.cluster_id.clone()),
+        controller_id: state.nodes.controller(),
+        topics,
+        ..MetadataResponse::default()
+    };
+    if (8..=10).contains(&cx.version) && request.include_cluster_authorized_operations {
+        response.cluster_authorized_operations = operations::CLUSTER;
+    }
+    if cx.version >= 8 && request.include_topic_authorized_operations {
+        for topic in response.topics.iter_mut().filter(|topic| topic.error_code == 0) {
+            topic.topic_authorized_operations = operations::TOPIC;
+        }
+    }
+    Outcome::Reply(response)
+}
+
+/// What a request asks for.
+enum Asked {
+    All,
+    Ids(Vec<Uuid>),
+    Names(Vec<Str>),
+}
+
+impl Asked {
+    fn new(request: &MetadataRequest, version: i16) -> Result<Self, ()> {
+        let Some(topics) = &request.topics else { return Ok(Self::All) };
+        if version == 0 && topics.is_empty() {
+            return Ok(Self::All);
+        }
+        if version < 12 && topics.iter().any(|topic| topic.name.is_none() || !topic.topic_id.is_zero()) {
+            return Err(());
+        }
+        let ids: Vec<_> = topics.iter().map(|topic| topic.topic_id).filter(|id| !id.is_zero()).collect();
+        // A request that has an id is looked up by ids alone, as in Kafka.
+        if !ids.is_empty() {
+            return Ok(Self::Ids(ids));
+        }
+        Ok(Self::Names(topics.iter().filter_map(|topic| topic.name.clone()).collect()))
+    }
+}
+
+fn by_id(state: &State, cx: &Context, topic_id: Uuid) -> MetadataResponseTopic {
+    match state.topics.by_id(topic_id) {
+        Some(topic) => match cx.denied_topic(&topic.name) {
+            Some(code) => failed(Some(topic.name.clone()), topic_id, code),
+            None => describe(state, cx, topic),
+        },
+        None => failed(None, topic_id, ErrorCode::UNKNOWN_TOPIC_ID),
+    }
+}
+
+fn by_name(state: &mut State, cx: &Context, name: Str, create: bool) -> MetadataResponseTopic {
+    if let Some(code) = cx.denied_topic(&name) {
+        return failed(Some(name), Uuid::ZERO, code);
+    }
+    if let Some(topic) = state.topics.by_name(&name) {
+        return describe(state, cx, topic);
+    }
+    if topics::validate_name(&name).is_err() {
+        return failed(Some(name), Uuid::ZERO, ErrorCode::INVALID_TOPIC_EXCEPTION);
+    }
+    if create {
+        let (partitions, replication_factor) = (state.config.default_partitions, state.config.replication_factor);
+        state.add_topic(name.clone(), partitions, replication_factor);
+    }
+    // A topic that is being created is unknown to this answer; the next one has it.
+    failed(Some(name), Uuid::ZERO, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+}
+
+fn failed(name: Option<Str>, topic_id: Uuid, code: ErrorCode) -> MetadataResponseTopic {
+    let is_internal = name.as_deref() == Some(OFFSETS_TOPIC);
+    MetadataResponseTopic { error_code: code.0, name, topic_id, is_internal, ..MetadataResponseTopic::default() }
+}
+
+fn describe(state: &State, cx: &Context, topic: &Topic) -> MetadataResponseTopic {
+    let partitions = topic.indexed().map(|(index, partition)| describe_partition(state, cx, index, partition));
+    MetadataResponseTopic {
+        error_code: 0,
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: topic.internal,
+        partitions: partitions.collect(),
+        ..MetadataResponseTopic::default()
+    }
+}
+
+fn describe_partition(state: &State, cx: &Context, index: i32, partition: &Partition) -> MetadataResponsePartition {
+    let is_up = |node: &i32| state.nodes.is_up(*node);
+    // Version 0 has no list of offline replicas: it leaves dead ones out, and says so by an error.
+    let shown =
+        |nodes: &[i32]| -> Vec<i32> { nodes.iter().copied().filter(|node| cx.version > 0 || is_up(node)).collect() };
+    let replica_nodes = shown(&partition.replicas);
+    let error = match partition.leader {
+        None => ErrorCode::LEADER_NOT_AVAILABLE,
+        Some(_) if replica_nodes.len() < partition.replicas.len() => ErrorCode::REPLICA_NOT_AVAILABLE,
+        Some(_) => ErrorCode::NONE,
+    };
+    MetadataResponsePartition {
+        error_code: error.0,
+        partition_index: index,
+        leader_id: partition.leader.unwrap_or(-1),
+        leader_epoch: partition.leader_epoch,
+        isr_nodes: shown(&partition.isr),
+        offline_replicas: partition.replicas.iter().copied().filter(|node| !is_up(node)).collect(),
+        replica_nodes,
+    }
+}

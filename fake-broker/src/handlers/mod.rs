@@ -1,0 +1,77 @@
+//! One file for each API: what a node answers, and where that differs from Kafka on purpose.
+//!
+//! A handler is a function `handle(&mut State, &Context, &XRequest) -> Outcome<XResponse>`. It asks the context for a
+//! fault where Kafka asks its authorizer ([`Context::denied_partition`] and its siblings), before it changes anything.
+//! To add an API: write its file, and name it in the table below.
+
+use std::time::Duration;
+
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Versions};
+
+use crate::context::{Context, Outcome};
+use crate::state::State;
+
+pub(crate) mod api_versions;
+mod batch_rules;
+pub(crate) mod fetch;
+mod leadership;
+mod metadata;
+mod operations;
+mod produce;
+pub(crate) mod sessions;
+
+macro_rules! table {
+    (throttled: { $($api:ident => $module:ident,)* } plain: { $($plain_api:ident => $plain_module:ident,)* }) => {
+        /// The APIs that have a handler; no other is advertised.
+        const SERVED: &[ApiKey] = &[$(ApiKey::$api,)* $(ApiKey::$plain_api,)*];
+
+        /// Answers a request.
+        pub(crate) fn handle(state: &mut State, cx: &Context, request: &AnyRequest) -> Outcome<AnyResponse> {
+            match request {
+                $(AnyRequest::$api(request) => $module::handle(state, cx, request).map(AnyResponse::$api),)*
+                $(AnyRequest::$plain_api(request) => $plain_module::handle(state, cx, request).map(AnyResponse::$plain_api),)*
+                #[allow(unreachable_patterns, reason = "the protocol may know more APIs than the table")]
+                _ => Outcome::Close,
+            }
+        }
+
+        /// Tells the client how long it was throttled, in an answer that has room for it.
+        pub(crate) fn set_throttle_time(response: &mut AnyResponse, throttle: Duration) {
+            let millis = i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX);
+            match response {
+                $(AnyResponse::$api(response) => response.throttle_time_ms = millis,)*
+                _ => {}
+            }
+        }
+    };
+}
+
+// The answers of the second list have no throttle time.
+table! {
+    throttled: {
+        Produce => produce,
+        Fetch => fetch,
+        Metadata => metadata,
+        ApiVersions => api_versions,
+    }
+    plain: {
+    }
+}
+
+/// The versions of an API that a node serves: what its Kafka version has, as far as we speak it.
+pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions> {
+    if !SERVED.contains(&key) {
+        return None;
+    }
+    let real = state.nodes.find(node)?.version.versions(key)?;
+    let ours = key.versions()?;
+    let range = Versions { min: real.min.max(ours.min), max: real.max.min(ours.max) };
+    (range.min <= range.max).then_some(range)
+}
+
+/// All APIs that a node serves, with their versions, in the order of their keys.
+pub(crate) fn served(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
+    let mut keys = SERVED.to_vec();
+    keys.sort_unstable();
+    keys.into_iter().filter_map(|key| Some((key, versions(state, node, key)?))).collect()
+}

@@ -1,0 +1,189 @@
+//! Produce: appends one batch to each of a set of partitions.
+
+use krafka_protocol::api::produce::{
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceData, PartitionProduceResponse,
+    TopicProduceResponse,
+};
+use krafka_protocol::{ErrorCode, ProduceRequest, ProduceResponse, Str, Uuid};
+
+use super::batch_rules::{self, BatchError};
+use super::leadership;
+use crate::context::{Context, Outcome};
+use crate::log::producers::Check;
+use crate::state::State;
+use crate::topics::Topic;
+
+/// Kafka lets its own admin client write to internal topics, and nobody else.
+const ADMIN_CLIENT_ID: &str = "__admin_client";
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) -> Outcome<ProduceResponse> {
+    let mut response = ProduceResponse::default();
+    for topic in &request.topic_data {
+        let mut answer = TopicProduceResponse {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            ..TopicProduceResponse::default()
+        };
+        for partition in &topic.partition_data {
+            let written = append(state, cx, request, &topic.name, topic.topic_id, partition);
+            answer.partition_responses.push(match written {
+                Ok(written) => PartitionProduceResponse { index: partition.index, ..written },
+                Err(refusal) => refused(partition.index, refusal),
+            });
+        }
+        response.responses.push(answer);
+    }
+
+    if request.acks == 0 {
+        // Nobody waits for an answer, so that Kafka shows an error by closing the connection.
+        let failed = response.responses.iter().flat_map(|topic| &topic.partition_responses).any(|p| p.error_code != 0);
+        return if failed { Outcome::Close } else { Outcome::NoReply };
+    }
+    if cx.version >= 10 {
+        add_hints(state, &mut response);
+    }
+    Outcome::Reply(response)
+}
+
+/// Why a batch was not appended.
+struct Refusal {
+    code: ErrorCode,
+    log_start_offset: i64,
+    records: Vec<BatchIndexAndErrorMessage>,
+    message: Option<Str>,
+}
+
+impl From<ErrorCode> for Refusal {
+    fn from(code: ErrorCode) -> Self {
+        Self { code, log_start_offset: -1, records: Vec::new(), message: None }
+    }
+}
+
+/// Appends a partition's batch. The order of the checks is Kafka's: what the request is allowed, who leads, how many
+/// are in sync, the batch itself, and last the producer's sequence.
+fn append(
+    state: &mut State,
+    cx: &Context,
+    request: &ProduceRequest,
+    name: &str,
+    topic_id: Uuid,
+    data: &PartitionProduceData,
+) -> Result<PartitionProduceResponse, Refusal> {
+    let by_id = cx.version >= 13;
+    let unknown = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+    let topic = if by_id { state.topics.by_id(topic_id) } else { state.topics.by_name(name) };
+    let Some(topic) = topic else {
+        // A fault may name a topic that does not exist.
+        return Err(cx.denied_partition(name, data.index).unwrap_or(unknown).into());
+    };
+    let denied = cx.denied_partition(&topic.name, data.index);
+    if let Some(code) = denied.filter(|&code| !is_given_after_append(code)) {
+        return Err(code.into());
+    }
+    if topic.partition(data.index).is_none() {
+        return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into());
+    }
+
+    let batch =
+        batch_rules::only_batch(cx.version, data.records.as_ref()).map_err(|error| refuse(topic, data, error))?;
+    if !matches!(request.acks, -1..=1) {
+        return Err(ErrorCode::INVALID_REQUIRED_ACKS.into());
+    }
+    if topic.internal && cx.client_id.as_deref() != Some(ADMIN_CLIENT_ID) {
+        return Err(ErrorCode::INVALID_TOPIC_EXCEPTION.into());
+    }
+    let partition = leadership::find(topic, data.index)?;
+    leadership::check_leader(partition, cx.node)?;
+    let in_sync = partition.isr.iter().filter(|&&node| state.nodes.is_up(node)).count();
+    if request.acks == -1 && in_sync < topic.settings.min_insync_replicas {
+        return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
+    }
+    batch_rules::check(&topic.settings, &batch, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
+
+    let log_append_time = topic.settings.log_append_time.then_some(cx.wall_ms);
+    let id = topic.id;
+    let Some(partition) = state.topics.by_id_mut(id).and_then(|topic| topic.partition_mut(data.index)) else {
+        return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into());
+    };
+    let log = &mut partition.log;
+    let (base_offset, log_append_time_ms) = match log.producers.check(batch.header()) {
+        Check::Append => {
+            let appended = log.append(&batch, log_append_time, cx.wall_ms);
+            (appended.base_offset, appended.log_append_time_ms)
+        }
+        Check::Duplicate { base_offset, timestamp } => (base_offset, timestamp),
+        Check::Refuse(code) => return Err(Refusal { log_start_offset: log.start_offset(), ..code.into() }),
+    };
+    let log_start_offset = log.start_offset();
+    state.wake_partition(id, data.index);
+
+    if let Some(code) = denied {
+        return Err(code.into());
+    }
+    Ok(PartitionProduceResponse {
+        base_offset,
+        log_append_time_ms,
+        log_start_offset,
+        ..PartitionProduceResponse::default()
+    })
+}
+
+/// Errors that Kafka gives only when the batch is in the leader's log already. A fault that asks for one of them gets
+/// the append as well.
+fn is_given_after_append(code: ErrorCode) -> bool {
+    code == ErrorCode::REQUEST_TIMED_OUT || code == ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+}
+
+/// Says in Kafka's way what is wrong with a batch: only a fault of single records comes with words.
+fn refuse(topic: &Topic, data: &PartitionProduceData, error: BatchError) -> Refusal {
+    let log_start_offset = topic.partition(data.index).map_or(-1, |partition| partition.log.start_offset());
+    match error {
+        BatchError::Batch(code) => code.into(),
+        BatchError::Invalid(code) => Refusal { log_start_offset, ..code.into() },
+        BatchError::Records { code, records, message } => Refusal {
+            code,
+            log_start_offset,
+            records: records
+                .into_iter()
+                .map(|(index, text)| BatchIndexAndErrorMessage {
+                    batch_index: index,
+                    batch_index_error_message: Some(Str::from(text)),
+                })
+                .collect(),
+            message: Some(Str::from(message)),
+        },
+    }
+}
+
+fn refused(index: i32, refusal: Refusal) -> PartitionProduceResponse {
+    PartitionProduceResponse {
+        index,
+        error_code: refusal.code.0,
+        base_offset: -1,
+        log_start_offset: refusal.log_start_offset,
+        record_errors: refusal.records,
+        error_message: refusal.message,
+        ..PartitionProduceResponse::default()
+    }
+}
+
+/// Tells a client that asked the wrong node who leads, so that it need not ask for metadata first (KIP-951).
+fn add_hints(state: &State, response: &mut ProduceResponse) {
+    let mut leaders = Vec::new();
+    for answer in &mut response.responses {
+        let Some(topic) = state.topics.named(&answer.name, answer.topic_id) else { continue };
+        for refused in &mut answer.partition_responses {
+            if refused.error_code != ErrorCode::NOT_LEADER_OR_FOLLOWER.0 {
+                continue;
+            }
+            let Some(partition) = topic.partition(refused.index) else { continue };
+            let (leader_id, leader_epoch) = leadership::hint(partition);
+            refused.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch };
+            leaders.push(leader_id);
+        }
+    }
+    response.node_endpoints = leadership::endpoints(state, leaders)
+        .into_iter()
+        .map(|(node_id, host, port, rack)| NodeEndpoint { node_id, host, port, rack })
+        .collect();
+}

@@ -1,0 +1,8 @@
+//! Partition logs: batches as they were produced, leader epochs, and what is known of producers.
+
+mod epochs;
+mod partition;
+pub(crate) mod producers;
+
+pub(crate) use epochs::EpochEnd;
+pub(crate) use partition::{Appended, Log};

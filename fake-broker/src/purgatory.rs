@@ -1,0 +1,87 @@
+//! Requests that wait: long polls for records, and joins and syncs of a group.
+//!
+//! A request in here is still the one request that its connection works on. A waiting fetch is looked at again when
+//! news comes to a partition that it watches, and answered at its deadline with what there is; a waiting group request
+//! is answered by its group, through [`State::answer`](crate::state::State::answer).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use krafka_protocol::Uuid;
+
+use crate::context::RequestId;
+use crate::handlers::fetch;
+use crate::timers::TimerId;
+
+/// What a request waits for.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// Records in one of its partitions, or anything else that changes its answer.
+    Fetch(fetch::Waiting),
+    /// Its group's decision.
+    Group,
+}
+
+/// Something that waiting requests watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WaitKey {
+    /// The topic's id.
+    pub(crate) topic: Uuid,
+    /// The partition's index.
+    pub(crate) partition: i32,
+}
+
+/// All requests that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Purgatory {
+    parked: BTreeMap<RequestId, Parked>,
+    watchers: BTreeMap<WaitKey, BTreeSet<RequestId>>,
+    woken: BTreeSet<RequestId>,
+}
+
+/// A request that waits, with its timer.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub(crate) waiting: Waiting,
+    pub(crate) timer: Option<TimerId>,
+}
+
+impl Purgatory {
+    /// Lets a request wait.
+    pub(crate) fn park(&mut self, request: RequestId, waiting: Waiting, timer: Option<TimerId>) {
+        if let Waiting::Fetch(fetch) = &waiting {
+            for key in fetch.watched() {
+                self.watchers.entry(key).or_default().insert(request);
+            }
+        }
+        self.parked.insert(request, Parked { waiting, timer });
+    }
+
+    /// Takes a request out, because it is answered or its connection is gone.
+    pub(crate) fn remove(&mut self, request: RequestId) -> Option<Parked> {
+        let parked = self.parked.remove(&request)?;
+        self.woken.remove(&request);
+        if let Waiting::Fetch(fetch) = &parked.waiting {
+            for key in fetch.watched() {
+                if let Some(watchers) = self.watchers.get_mut(&key) {
+                    watchers.remove(&request);
+                    if watchers.is_empty() {
+                        self.watchers.remove(&key);
+                    }
+                }
+            }
+        }
+        Some(parked)
+    }
+
+    /// Marks the requests that watch `key`: each is looked at again before the cluster rests.
+    pub(crate) fn wake(&mut self, key: WaitKey) {
+        if let Some(watchers) = self.watchers.get(&key) {
+            self.woken.extend(watchers);
+        }
+    }
+
+    /// The next request to look at again, the oldest first.
+    pub(crate) fn pop_woken(&mut self) -> Option<RequestId> {
+        self.woken.pop_first()
+    }
+}

@@ -1,0 +1,3 @@
+//! Who may speak to the cluster.
+
+pub(crate) mod sasl;

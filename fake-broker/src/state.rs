@@ -1,0 +1,144 @@
+//! All that a cluster knows, as its handlers see and change it.
+//!
+//! [`Cluster`](crate::cluster::Cluster) moves requests through it; handlers are functions over it. What a handler cannot
+//! do itself (write to another connection, look at a waiting request again) it leaves here as a note.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use krafka_protocol::{AnyResponse, Str, Uuid};
+
+use crate::clock::WallClock;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::context::{ConnectionId, RequestId};
+use crate::coordinators;
+use crate::faults::Faults;
+use crate::groups::Groups;
+use crate::handlers::sessions::FetchSessions;
+use crate::history::History;
+use crate::nodes::Nodes;
+use crate::offsets::Offsets;
+use crate::purgatory::{Purgatory, WaitKey};
+use crate::rng::Rng;
+use crate::timers::{Timer, TimerId, Timers};
+use crate::topics::{Partition, Topic, TopicSettings, Topics};
+
+/// The state of a cluster.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: WallClock,
+    pub(crate) nodes: Nodes,
+    pub(crate) topics: Topics,
+    pub(crate) groups: Groups,
+    pub(crate) offsets: Offsets,
+    /// The fetch sessions of each node: they live in a broker's memory, so a crash loses them.
+    pub(crate) sessions: BTreeMap<i32, FetchSessions>,
+    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
+    pub(crate) purgatory: Purgatory,
+    pub(crate) timers: Timers,
+    pub(crate) faults: Faults,
+    pub(crate) history: History,
+    /// The next producer id to give away.
+    pub(crate) next_producer_id: i64,
+    /// Chance for ids of topics, sessions and members.
+    pub(crate) ids: Rng,
+    /// Answers to requests that wait, made while something else was handled.
+    pub(crate) answers: VecDeque<(RequestId, AnyResponse)>,
+}
+
+impl State {
+    /// A cluster without topics, whose time of day follows `clock`. `ids` is the chance that the ids come from.
+    pub(crate) fn new(config: Arc<Config>, clock: WallClock, nodes: Nodes, ids: Rng) -> Self {
+        let sessions =
+            nodes.ids().into_iter().map(|node| (node, FetchSessions::new(config.fetch_session_slots))).collect();
+        Self {
+            config,
+            clock,
+            nodes,
+            topics: Topics::default(),
+            groups: Groups::default(),
+            offsets: Offsets::default(),
+            sessions,
+            connections: BTreeMap::new(),
+            purgatory: Purgatory::default(),
+            timers: Timers::default(),
+            faults: Faults::default(),
+            history: History::default(),
+            next_producer_id: 0,
+            ids,
+            answers: VecDeque::new(),
+        }
+    }
+
+    /// Creates a topic whose name is new and valid, with its replicas spread over the nodes, and returns its id.
+    ///
+    /// Partition `p` is led by the `p`-th live node, counted round: a test can tell where things are.
+    pub(crate) fn add_topic(&mut self, name: Str, partitions: i32, replication_factor: i16) -> Uuid {
+        let assignments = (0..partitions).map(|index| self.place(index, replication_factor)).collect();
+        self.add_topic_on(name, assignments, TopicSettings::default())
+    }
+
+    /// Creates a topic whose name is new and valid, with the replicas of each partition given.
+    pub(crate) fn add_topic_on(&mut self, name: Str, assignments: Vec<Vec<i32>>, settings: TopicSettings) -> Uuid {
+        let id = self.ids.uuid();
+        let live = self.nodes.live_ids();
+        let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live)).collect();
+        let internal = name == coordinators::OFFSETS_TOPIC;
+        self.topics.insert(Topic { id, name, internal, settings, partitions });
+        id
+    }
+
+    /// The replicas of a new partition: as many nodes as asked for in a row, live ones before dead ones.
+    pub(crate) fn place(&self, index: i32, replication_factor: i16) -> Vec<i32> {
+        let (mut nodes, dead): (Vec<_>, Vec<_>) = self.nodes.ids().into_iter().partition(|&id| self.nodes.is_up(id));
+        if !nodes.is_empty() {
+            let live = nodes.len();
+            nodes.rotate_left(usize::try_from(index).unwrap_or(0) % live);
+        }
+        nodes.extend(dead);
+        nodes.truncate(usize::try_from(replication_factor).unwrap_or(1));
+        nodes
+    }
+
+    /// Creates the topic that keeps the groups, if it is not there yet.
+    pub(crate) fn ensure_offsets_topic(&mut self) {
+        if self.topics.by_name(coordinators::OFFSETS_TOPIC).is_none() {
+            let name = Str::from_static(coordinators::OFFSETS_TOPIC);
+            self.add_topic(name, coordinators::OFFSETS_PARTITIONS, self.config.replication_factor);
+        }
+    }
+
+    /// Answers a request that waits. A request that is gone with its connection needs no answer.
+    pub(crate) fn answer(&mut self, request: RequestId, response: AnyResponse) {
+        self.answers.push_back((request, response));
+    }
+
+    /// Sets a timer that is due `after` from `now`.
+    pub(crate) fn set_timer(&mut self, now: Instant, after: Duration, timer: Timer) -> TimerId {
+        self.timers.set(now + after, timer)
+    }
+
+    /// Lets the requests that watch a partition look again.
+    pub(crate) fn wake_partition(&mut self, topic: Uuid, partition: i32) {
+        self.purgatory.wake(WaitKey { topic, partition });
+    }
+
+    /// The node that coordinates a group, or `None` when the partition that keeps it has no leader.
+    pub(crate) fn coordinator(&self, group: &str) -> Option<i32> {
+        let partition = coordinators::partition_for(group);
+        self.topics.partition(coordinators::OFFSETS_TOPIC, partition)?.leader
+    }
+
+    /// Whether `node` coordinates `group`.
+    pub(crate) fn coordinates(&self, node: i32, group: &str) -> bool {
+        self.coordinator(group) == Some(node)
+    }
+
+    /// What a client's node id stands for: host and port.
+    pub(crate) fn endpoint(&self, node: i32) -> Option<(Str, i32)> {
+        self.nodes.find(node).map(|node| (node.host.clone(), node.port))
+    }
+}

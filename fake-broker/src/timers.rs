@@ -1,0 +1,65 @@
+//! Timers as data: what is due, when, in an order that is the same in every run.
+//!
+//! A timer names what it acts on by an identity that is never used twice (a request, a connection, a generation), so
+//! that one that fires late finds nothing and does nothing.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::context::{ConnectionId, RequestId};
+use crate::groups;
+
+/// What to do when the time comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Answer a parked request with what there is.
+    Expire(RequestId),
+    /// Handle a request that a fault held back.
+    Handle(RequestId),
+    /// Write an answer that a fault held back.
+    Write(RequestId),
+    /// Read on from a connection that was throttled.
+    Unmute(ConnectionId),
+    /// Something inside a group: a session that ends, a rebalance that has waited long enough.
+    Group(groups::Timer),
+}
+
+/// Names a timer that was set, to cancel it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TimerId {
+    due: Instant,
+    sequence: u64,
+}
+
+/// All timers of a cluster, the first due first; among equals, the first set first.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    pending: BTreeMap<TimerId, Timer>,
+    next_sequence: u64,
+}
+
+impl Timers {
+    /// Sets a timer.
+    pub(crate) fn set(&mut self, due: Instant, timer: Timer) -> TimerId {
+        let id = TimerId { due, sequence: self.next_sequence };
+        self.next_sequence += 1;
+        self.pending.insert(id, timer);
+        id
+    }
+
+    /// Forgets a timer; one that fired already is no matter.
+    pub(crate) fn cancel(&mut self, id: TimerId) {
+        self.pending.remove(&id);
+    }
+
+    /// When the next one is due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.pending.first_key_value().map(|(id, _)| id.due)
+    }
+
+    /// Takes the first timer that is due at `now`.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
+        let first = self.pending.first_entry()?;
+        (first.key().due <= now).then(|| first.remove())
+    }
+}
