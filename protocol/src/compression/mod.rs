@@ -11,6 +11,7 @@ mod error;
 mod gzip;
 mod lz4;
 mod snappy;
+mod xxh32;
 mod zstd;
 
 use std::fmt;
@@ -96,7 +97,7 @@ pub struct Compressor {
 enum Encoder {
     None,
     Gzip(gzip::Encoder),
-    Snappy(snappy::Encoder),
+    Snappy(Box<snappy::Encoder>),
     Lz4(lz4::Encoder),
     Zstd(zstd::Encoder),
 }
@@ -112,8 +113,8 @@ impl Compressor {
         let state = match codec {
             Compression::None => Encoder::None,
             Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(level)?),
-            Compression::Snappy => Encoder::Snappy(snappy::Encoder::new()),
-            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::default()),
+            Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
+            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::new()),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(level)?),
         };
         Ok(Self { codec, state, scratch: Vec::new() })
@@ -165,7 +166,7 @@ pub struct Decompressor {
 impl Decompressor {
     /// Returns a decompressor that refuses to make more than `limit` bytes of one batch.
     pub fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), snappy: snappy::Decoder::new(), zstd: zstd::Decoder::default() }
+        Self { limit, buffer: BytesMut::new(), snappy: snappy::Decoder::new(), zstd: zstd::Decoder::new() }
     }
 
     /// The most bytes that one batch may become.

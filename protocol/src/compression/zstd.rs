@@ -1,24 +1,336 @@
-//! zstd (being written).
+//! Zstandard: decoded in Rust, encoded by the C library if the feature `zstd` is on.
+//!
+//! Java streams its frames: no content size, and a window that is larger than most batches. Several frames, and
+//! skippable ones between them, are one stream.
 
-use super::{Compression, CompressionError, Output};
+use bytes::{Buf, BufMut};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use std::io::Read;
 
-pub(super) struct Encoder;
+use super::{CompressionError, Output};
 
+const MAGIC: u32 = 0xfd2f_b528;
+/// Frames with these magics carry something for somebody else.
+const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
+/// Where a frame's descriptor lies, and behind it that of the window, if there is one.
+const DESCRIPTOR: usize = 4;
+const WINDOW: usize = 5;
+/// A decoder that grew a window beyond this is not kept.
+const KEPT_WINDOW: usize = 8 << 20;
+
+/// Writes one frame, with tables that live on.
+#[cfg(feature = "zstd")]
+pub(super) struct Encoder {
+    context: zstd::bulk::Compressor<'static>,
+}
+
+#[cfg(feature = "zstd")]
 impl Encoder {
-    pub(super) fn new(_level: Option<i32>) -> Result<Self, CompressionError> {
-        Ok(Self)
+    pub(super) fn new(level: Option<i32>) -> Result<Self, CompressionError> {
+        let levels = zstd::compression_level_range();
+        let level = level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL);
+        if !levels.contains(&level) {
+            let (min, max) = (*levels.start(), *levels.end());
+            return Err(CompressionError::Level { codec: super::Compression::Zstd, level, min, max });
+        }
+        Ok(Self { context: zstd::bulk::Compressor::new(level).map_err(Self::failed)? })
     }
 
-    pub(super) fn encode(&mut self, _input: &[u8], _out: &mut Vec<u8>) -> Result<(), CompressionError> {
-        Err(CompressionError::NotBuiltIn { codec: Compression::Zstd, feature: "zstd" })
+    pub(super) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressionError> {
+        out.reserve(zstd::zstd_safe::compress_bound(input.len()));
+        self.context.compress_to_buffer(input, out).map_err(Self::failed)?;
+        Ok(())
+    }
+
+    #[cold]
+    fn failed(error: std::io::Error) -> CompressionError {
+        CompressionError::Encode { codec: super::Compression::Zstd, reason: error.to_string() }
     }
 }
 
-#[derive(Default)]
-pub(super) struct Decoder;
+/// What stands for the encoder in a build without it: there are no values of it.
+#[cfg(not(feature = "zstd"))]
+pub(super) enum Encoder {}
+
+#[cfg(not(feature = "zstd"))]
+impl Encoder {
+    pub(super) const fn new(_level: Option<i32>) -> Result<Self, CompressionError> {
+        Err(CompressionError::NotBuiltIn { codec: super::Compression::Zstd, feature: "zstd" })
+    }
+
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "the signature of the encoder that is built in")]
+    pub(super) fn encode(&mut self, _input: &[u8], _out: &mut Vec<u8>) -> Result<(), CompressionError> {
+        match *self {}
+    }
+}
+
+/// Reads frames, with tables and a window that live on.
+pub(super) struct Decoder {
+    frames: FrameDecoder,
+}
 
 impl Decoder {
-    pub(super) fn decode(&mut self, _input: &[u8], out: &mut Output<'_>) -> Result<(), CompressionError> {
-        Err(out.corrupt(0, "not read yet"))
+    pub(super) fn new() -> Self {
+        Self { frames: FrameDecoder::new() }
+    }
+
+    /// Decodes all frames of `input`.
+    pub(super) fn decode(&mut self, input: &[u8], out: &mut Output<'_>) -> Result<(), CompressionError> {
+        let mut rest = input;
+        while !rest.is_empty() {
+            let position = input.len() - rest.len();
+            let mut head = rest;
+            let magic = head.try_get_u32_le().map_err(|_| out.corrupt(position, "the frame is cut short"))?;
+            if SKIPPABLE.contains(&magic) {
+                let length = head.try_get_u32_le().map_err(|_| out.corrupt(position, "the frame is cut short"))?;
+                rest = head
+                    .get(length as usize..)
+                    .ok_or_else(|| out.corrupt(position, "a skippable frame is cut short"))?;
+            } else if magic == MAGIC {
+                let length = self.frame(rest, position, out)?;
+                rest = &rest[length..];
+            } else {
+                return Err(out.corrupt(position, "no zstd frame begins here"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes the frame at the start of `input` and returns its length.
+    fn frame(&mut self, input: &[u8], position: usize, out: &mut Output<'_>) -> Result<usize, CompressionError> {
+        let Some(header) = FrameHeader::read(input) else {
+            return Err(out.corrupt(position, "the frame is cut short"));
+        };
+        let (begin, room) = (out.buffer.len(), out.room());
+        if header.content_size.is_some_and(|size| size > room as u64) {
+            return Err(out.too_long());
+        }
+        let (start, window) = header.within(room);
+        let mut source = Read::chain(&start[..], &input[start.len()..]);
+
+        self.frames.set_max_window_size(window as u64);
+        if let Err(error) = self.frames.reset(&mut source) {
+            return Err(out.corrupt(position, error.to_string()));
+        }
+        loop {
+            let decoded = self.frames.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1));
+            let position = position + self.frames.bytes_read_from_source() as usize;
+            if let Err(error) = decoded {
+                self.forget_large(window);
+                return Err(out.corrupt(position, error.to_string()));
+            }
+            let ready = self.frames.can_collect();
+            let is_finished = self.frames.is_finished();
+            // What the window retains counts as well: it comes out in the end.
+            let retained = if is_finished || ready == 0 { 0 } else { window };
+            if ready + retained > out.room() {
+                self.forget_large(window);
+                return Err(out.too_long());
+            }
+            if let Err(error) = self.frames.collect_to_writer((&mut *out.buffer).writer()) {
+                return Err(out.corrupt(position, error.to_string()));
+            }
+            if is_finished {
+                break;
+            }
+        }
+        let length = self.frames.bytes_read_from_source() as usize;
+        self.forget_large(window);
+        if header.content_size.is_some_and(|size| size != (out.buffer.len() - begin) as u64) {
+            return Err(out.corrupt(position, "the content is not of the length that the frame says"));
+        }
+        Ok(length)
+    }
+
+    fn forget_large(&mut self, window: usize) {
+        if window > KEPT_WINDOW {
+            self.frames = FrameDecoder::new();
+        }
+    }
+}
+
+/// What the header of a frame says, as far as it decides what is allocated.
+struct FrameHeader {
+    /// Magic, descriptor, and the window's descriptor if there is one.
+    start: [u8; 6],
+    has_window: bool,
+    content_size: Option<u64>,
+}
+
+impl FrameHeader {
+    const SINGLE_SEGMENT: u8 = 1 << 5;
+
+    fn read(input: &[u8]) -> Option<Self> {
+        let start: [u8; 6] = *input.first_chunk()?;
+        let descriptor = start[DESCRIPTOR];
+        let is_single_segment = descriptor & Self::SINGLE_SEGMENT != 0;
+        let mut rest = &input[if is_single_segment { WINDOW } else { WINDOW + 1 }..];
+        let dictionary_id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        rest = rest.get(dictionary_id_len..)?;
+        let content_size = match descriptor >> 6 {
+            0 if is_single_segment => Some(u64::from(rest.try_get_u8().ok()?)),
+            0 => None,
+            1 => Some(u64::from(rest.try_get_u16_le().ok()?) + 256),
+            2 => Some(u64::from(rest.try_get_u32_le().ok()?)),
+            _ => Some(rest.try_get_u64_le().ok()?),
+        };
+        Some(Self { start, has_window: !is_single_segment, content_size })
+    }
+
+    /// Returns the start of the frame with a window that suits content of `room` bytes, and the size of that window.
+    ///
+    /// The decoder reserves the window, which may be 128 MiB around a few bytes of content. Content that fits the room
+    /// never refers back further than that, so a window of that size does.
+    fn within(&self, room: usize) -> ([u8; 6], usize) {
+        let size = |descriptor: u8| {
+            let base = 1_usize << (10 + (descriptor >> 3));
+            base + base / 8 * usize::from(descriptor & 7)
+        };
+        let mut start = self.start;
+        if !self.has_window {
+            // The window is the content, whose size was compared with the room.
+            return (start, self.content_size.map_or(0, |size| size as usize));
+        }
+        let enough = (0..=u8::MAX).find(|&descriptor| size(descriptor) >= room).unwrap_or(u8::MAX);
+        start[WINDOW] = start[WINDOW].min(enough);
+        (start, size(start[WINDOW]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Compression, Decompressor};
+    use super::*;
+
+    /// Frames by hand: blocks of one repeated byte are all a bomb needs.
+    struct Frame(Vec<u8>);
+
+    impl Frame {
+        /// A frame with this window descriptor and no content size.
+        fn streamed(window: u8) -> Self {
+            Self([&MAGIC.to_le_bytes()[..], &[0, window]].concat())
+        }
+
+        /// A frame that is one segment and says its size.
+        fn sized(size: u32) -> Self {
+            Self([&MAGIC.to_le_bytes()[..], &[0b1010_0000], &size.to_le_bytes()].concat())
+        }
+
+        fn repeated(mut self, byte: u8, times: u32, last: bool) -> Self {
+            self.0.extend_from_slice(&(times << 3 | 1 << 1 | u32::from(last)).to_le_bytes()[..3]);
+            self.0.push(byte);
+            self
+        }
+
+        fn stored(mut self, bytes: &[u8], last: bool) -> Self {
+            self.0.extend_from_slice(&((bytes.len() as u32) << 3 | u32::from(last)).to_le_bytes()[..3]);
+            self.0.extend_from_slice(bytes);
+            self
+        }
+    }
+
+    fn decode(limit: usize, input: &[u8]) -> Result<Vec<u8>, CompressionError> {
+        Decompressor::new(limit).decompress(Compression::Zstd, input).map(|bytes| bytes.to_vec())
+    }
+
+    /// The descriptor of a window of 8 MiB.
+    const WINDOW_8_MIB: u8 = 13 << 3;
+    const BLOCK: u32 = 128 << 10;
+
+    /// BR-098: several frames, with and without a size, empty, and something for others between them.
+    #[test]
+    fn several_frames_are_one_stream() {
+        let mut frames = Frame::streamed(WINDOW_8_MIB).stored(b"one ", false).stored(b"two ", true).0;
+        frames.extend_from_slice(&[0x53, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9]);
+        frames.extend_from_slice(&Frame::streamed(0).stored(b"", true).0);
+        frames.extend_from_slice(&Frame::sized(5).stored(b"three", true).0);
+
+        assert_eq!(decode(100, &frames), Ok(b"one two three".to_vec()));
+    }
+
+    #[test]
+    fn an_empty_stream_is_nothing() {
+        assert_eq!(decode(100, b""), Ok(Vec::new()));
+    }
+
+    /// A window of 3.75 TiB around one byte; and one of 8 MiB, at a limit far below.
+    #[test]
+    fn the_window_is_not_allocated() {
+        for window in [0xff, WINDOW_8_MIB] {
+            let frame = Frame::streamed(window).repeated(b'x', 1000, true).0;
+
+            assert_eq!(decode(1000, &frame), Ok(vec![b'x'; 1000]));
+            assert_eq!(
+                decode(999, &frame),
+                Err(CompressionError::LimitExceeded { codec: Compression::Zstd, limit: 999 })
+            );
+        }
+    }
+
+    #[test]
+    fn a_size_beyond_the_limit_is_refused_at_once() {
+        let frame = Frame::sized(1 << 31).repeated(0, 1, true).0;
+
+        assert!(matches!(decode(1 << 20, &frame), Err(CompressionError::LimitExceeded { .. })));
+    }
+
+    #[test]
+    fn a_wrong_size_is_found() {
+        let frame = Frame::sized(300).repeated(0, 299, true).0;
+
+        assert!(matches!(decode(1 << 20, &frame), Err(CompressionError::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_limit() {
+        for window in [0xff, WINDOW_8_MIB, 0] {
+            // A block is never larger than the window, and the least window is of 1 KiB.
+            let block = if window == 0 { 1 << 10 } else { BLOCK };
+            let mut bomb = Frame::streamed(window);
+            for _ in 0..100_000 {
+                bomb = bomb.repeated(0, block, false);
+            }
+            let mut decompressor = Decompressor::new(1 << 20);
+
+            let error = decompressor.decompress(Compression::Zstd, &bomb.0);
+
+            let codec = Compression::Zstd;
+            assert_eq!(error, Err(CompressionError::LimitExceeded { codec, limit: 1 << 20 }), "window {window}");
+            assert!(decompressor.buffer.capacity() <= 4 << 20);
+        }
+    }
+
+    #[test]
+    fn the_limit_itself_is_allowed_in_every_window() {
+        for window in [0, 1, WINDOW_8_MIB, 0xff] {
+            let mut frame = Frame::streamed(window);
+            for _ in 0..1023 {
+                frame = frame.repeated(7, 1 << 10, false);
+            }
+            let frame = frame.repeated(7, 1 << 10, true).0;
+
+            assert_eq!(decode(1 << 20, &frame).map(|bytes| bytes.len()), Ok(1 << 20), "window {window}");
+            assert!(decode((1 << 20) - 1, &frame).is_err(), "window {window}");
+        }
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    #[test]
+    fn encoding_names_the_feature_that_it_needs() {
+        let error = super::super::Compressor::new(Compression::Zstd, None).expect_err("not built in");
+
+        assert!(error.to_string().contains("feature `zstd`"), "{error}");
+    }
+
+    #[cfg(feature = "zstd")]
+    #[test]
+    fn every_level_is_read() {
+        let text: Vec<u8> = (0..40_000_u32).flat_map(|n| format!("{} leader epoch, ", n % 977).into_bytes()).collect();
+        for level in [-131_072, -5, 0, 1, 3, 12, 22] {
+            let mut compressor = super::super::Compressor::new(Compression::Zstd, Some(level)).expect("a valid level");
+
+            assert_eq!(decode(1 << 20, compressor.compress(&text).expect("compresses")).as_ref(), Ok(&text));
+        }
+        assert!(super::super::Compressor::new(Compression::Zstd, Some(23)).is_err());
     }
 }

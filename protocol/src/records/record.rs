@@ -171,12 +171,13 @@ impl Cursor {
     #[inline(always)]
     fn decode<'a>(&self, rest: &mut &'a [u8]) -> Result<RecordRef<'a>, Fault> {
         let left = rest.len();
-        let fault = |reason| Fault { left, reason };
-        let length = read_i32(rest).ok_or(fault("its length is no varint of 32 bits"))?;
-        let (mut body, behind) = usize::try_from(length)
-            .ok()
-            .and_then(|length| rest.split_at_checked(length))
-            .ok_or(fault("its length reaches beyond the batch"))?;
+        let Some(length) = read_i32(rest) else {
+            return Err(Fault { left, reason: "its length is no varint of 32 bits" });
+        };
+        let Some((mut body, behind)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
+        else {
+            return Err(Fault { left, reason: "its length reaches beyond the batch" });
+        };
         // What is left behind the record, so that a fault can tell where it was found.
         let fault = |body: &[u8], reason| Fault { left: behind.len() + body.len(), reason };
 
@@ -244,17 +245,19 @@ struct Fault {
     reason: &'static str,
 }
 
+/// The length of nothing.
+const NULL: i32 = -1;
+
 /// Reads nullable bytes; the outer `None` if they do not fit.
 #[inline(always)]
 fn read_bytes<'a>(input: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let mut rest = *input;
     let length = read_i32(&mut rest)?;
-    if length < 0 {
-        // Java takes any negative length for null.
+    if length == NULL {
         *input = rest;
         return Some(None);
     }
-    let (bytes, rest) = rest.split_at_checked(length as usize)?;
+    let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
     *input = rest;
     Some(Some(bytes))
 }
@@ -414,7 +417,7 @@ impl Headers {
 
     /// Iterates over the headers in order.
     pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
-        self.as_ref().iter()
+        self.borrowed().iter()
     }
 
     /// Iterates over names and values as slices that share the record's buffer.
@@ -424,18 +427,17 @@ impl Headers {
 
     /// The last header of this name, as Java's `lastHeader` finds it.
     pub fn last(&self, name: &str) -> Option<Header<'_>> {
-        self.as_ref().last(name)
+        self.borrowed().last(name)
     }
 
     /// The same headers, borrowed.
-    #[expect(clippy::should_implement_trait, reason = "AsRef cannot return a value that borrows")]
-    pub fn as_ref(&self) -> HeadersRef<'_> {
+    pub fn borrowed(&self) -> HeadersRef<'_> {
         HeadersRef { raw: &self.raw, count: self.count }
     }
 }
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_ref().fmt(f)
+        self.borrowed().fmt(f)
     }
 }

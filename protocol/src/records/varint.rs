@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_length_survives_the_round_trip() {
-        let edges = (0..64).flat_map(|bit| [1_i64 << bit, (1_i64 << bit).wrapping_sub(1), -(1_i64 << bit % 63)]);
+        let edges = (0..64).flat_map(|bit| [1_i64 << bit, (1_i64 << bit).wrapping_sub(1), -(1_i64 << (bit % 63))]);
         for value in edges.chain([0, -1, i64::MIN, i64::MAX]) {
             let mut bytes = [0; MAX_LEN_I64];
             let length = put_i64(&mut bytes, value);
