@@ -1,0 +1,271 @@
+//! Every `SCHEMA`, field by field, against the JSON inside Kafka's own jars.
+//!
+//! A codec that client and fake broker share would hide a field that both have wrong; this is the
+//! first of the three checks against that (`ARCHITECTURE.md`, "One message, declared once").
+
+use krafka_protocol::group::{Assignment, Subscription};
+use krafka_protocol::schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
+use krafka_protocol::{ApiKey, Message, Str};
+use serde_json::Value;
+
+use crate::jar::{Jar, parse_schema};
+
+#[test]
+fn schemas_are_those_of_kafka_4_4_0() {
+    let Some(jar) = Jar::fetch("4.4.0") else { return };
+
+    let differences: Vec<_> = schemas()
+        .into_iter()
+        .flat_map(|(name, ours)| {
+            let theirs = jar.schema(name);
+            let mut differences = compare(name, ours, &theirs);
+            // Both directions have the same versions; only the request says that the last is unstable.
+            let request = jar.schema(&name.replace("Response", "Request"));
+            let mut stable = versions(&theirs["validVersions"]).expect("the message is in use");
+            stable.max -= i16::from(request["latestVersionUnstable"] == true);
+            if ours.versions != stable {
+                differences.push(format!("{name}: versions {} instead of {stable}", ours.versions));
+            }
+            differences
+        })
+        .collect();
+
+    assert_eq!(differences, [""; 0]);
+}
+
+#[test]
+fn schemas_agree_with_kafka_3_9_2_where_both_have_a_version() {
+    let Some(jar) = Jar::fetch("3.9.2") else { return };
+
+    let differences: Vec<_> =
+        schemas().into_iter().flat_map(|(name, ours)| compare(name, ours, &jar.schema(name))).collect();
+
+    // Where topic ids took the place of names later on, the names could be left out from then on.
+    let expected = [
+        "ProduceRequest.topic_data.name",
+        "ProduceResponse.responses.name",
+        "OffsetCommitRequest.topics.name",
+        "OffsetCommitResponse.topics.name",
+        "OffsetFetchRequest.groups.topics.name",
+        "OffsetFetchResponse.groups.topics.name",
+    ]
+    .map(|path| format!("{path}: ignorable true instead of false"));
+    assert_eq!(differences, expected);
+}
+
+/// The comparison itself must be able to fail: one change to any attribute is one difference.
+#[test]
+fn a_change_to_any_attribute_is_a_difference() {
+    let json = r#"{
+        // A comment.
+        "apiKey": 3, "type": "request", "name": "ProbeRequest", "validVersions": "1-5", "flexibleVersions": "3+",
+        "fields": [
+            { "name": "MaxBytes", "type": "int32", "versions": "0+", "default": "0x10" },
+            { "name": "Text", "type": "string", "versions": "2-4", "nullableVersions": "3+", "ignorable": true },
+            { "name": "Parts", "type": "[]Part", "versions": "4+", "taggedVersions": "4+", "tag": 0, "fields": [
+                { "name": "Index", "type": "int16", "versions": "0+" }
+            ]}
+        ]
+    }"#;
+    let changes = [
+        ("\"apiKey\": 3", "\"apiKey\": 4"),
+        ("\"type\": \"request\"", "\"type\": \"response\""),
+        ("\"flexibleVersions\": \"3+\"", "\"flexibleVersions\": \"4+\""),
+        ("MaxBytes", "MinBytes"),
+        ("int32", "int64"),
+        ("0x10", "0x11"),
+        ("\"versions\": \"2-4\"", "\"versions\": \"2+\""),
+        ("\"nullableVersions\": \"3+\"", "\"nullableVersions\": \"2+\""),
+        (", \"nullableVersions\": \"3+\"", ""),
+        ("\"ignorable\": true", "\"ignorable\": false"),
+        ("\"tag\": 0", "\"tag\": 1"),
+        ("\"taggedVersions\": \"4+\"", "\"taggedVersions\": \"5+\""),
+        ("\"taggedVersions\": \"4+\", \"tag\": 0, ", ""),
+        ("[]Part", "Part"),
+        ("[]Part", "[]Piece"),
+        ("Index", "Number"),
+        ("int16", "uint16"),
+        ("{ \"name\": \"Index\", \"type\": \"int16\", \"versions\": \"0+\" }", ""),
+    ];
+
+    let unchanged = compare("ProbeRequest", ProbeRequest::SCHEMA, &parse_schema(json));
+    assert_eq!(unchanged, [""; 0]);
+    for (from, to) in changes {
+        let changed = json.replacen(from, to, 1);
+        assert_ne!(changed, json, "{from} is in the schema");
+        let differences = compare("ProbeRequest", ProbeRequest::SCHEMA, &parse_schema(&changed));
+        assert_eq!(differences.len(), 1, "{from} -> {to}: {differences:?}");
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Message)]
+#[message(key = 3, versions = 1..=5, flexible = 3.., response = ProbeRequest)]
+struct ProbeRequest {
+    #[field(default = 16)]
+    max_bytes: i32,
+    #[field(versions = 2..=4, nullable = 3..=4, ignorable)]
+    text: Option<Str>,
+    #[field(versions = 4.., tag = 0)]
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Message)]
+#[message(versions = 4..=5, flexible = 3..)]
+struct Part {
+    index: i16,
+}
+
+/// Every message that has a schema of its own, by the name that Kafka gives it.
+fn schemas() -> Vec<(&'static str, &'static MessageSchema)> {
+    let apis = ApiKey::SPOKEN.iter().flat_map(|api| api.schemas().expect("we speak it"));
+    let payloads =
+        [("ConsumerProtocolSubscription", Subscription::SCHEMA), ("ConsumerProtocolAssignment", Assignment::SCHEMA)];
+    apis.map(|schema| (schema.name, schema)).chain(payloads).collect()
+}
+
+/// What differs between a message and Kafka's schema of it, in the versions that both have.
+fn compare(name: &str, ours: &MessageSchema, theirs: &Value) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut check = |what: &str, ours: String, theirs: String| {
+        if ours != theirs {
+            differences.push(format!("{name}: {what} {ours} instead of {theirs}"));
+        }
+    };
+    let kind = ["Request", "Response"].into_iter().find(|kind| name.ends_with(kind));
+    check("name", name.to_owned(), text(&theirs["name"]));
+    check("type", kind.unwrap_or("data").to_lowercase(), text(&theirs["type"]));
+    check("key", format!("{:?}", ours.key.map(i64::from)), format!("{:?}", theirs["apiKey"].as_i64()));
+    let flexible = versions(&theirs["flexibleVersions"]).map(|range| range.min);
+    check("first flexible version", format!("{:?}", ours.flexible), format!("{flexible:?}"));
+
+    let valid = versions(&theirs["validVersions"]).expect("the message is in use");
+    match ours.versions.intersection(&valid) {
+        Some(common) => compare_fields(name, ours, theirs, common, &mut differences),
+        None => differences.push(format!("{name}: no version in common")),
+    }
+    differences
+}
+
+/// Compares the fields of a structure, in the versions in which the structure is there.
+fn compare_fields(path: &str, ours: &MessageSchema, theirs: &Value, common: Versions, differences: &mut Vec<String>) {
+    let mine = ours.fields.iter().filter(|field| field.versions.intersection(&common).is_some());
+    let fields = theirs["fields"].as_array().expect("a structure has a list of fields");
+    let kafkas = fields.iter().filter(|field| within(&field["versions"], common).is_some());
+    let (mine, kafkas): (Vec<_>, Vec<_>) = (mine.collect(), kafkas.collect());
+    if mine.len() != kafkas.len() {
+        differences.push(format!("{path}: {} fields instead of {}", mine.len(), kafkas.len()));
+        return;
+    }
+    for (ours, theirs) in mine.into_iter().zip(kafkas) {
+        compare_field(path, ours, theirs, common, differences);
+    }
+}
+
+fn compare_field(path: &str, ours: &FieldSchema, theirs: &Value, common: Versions, differences: &mut Vec<String>) {
+    let path = format!("{path}.{}", ours.name);
+    let mut check = |what: &str, ours: String, theirs: String| {
+        if ours != theirs {
+            differences.push(format!("{path}: {what} {ours} instead of {theirs}"));
+        }
+    };
+    let mine = ours.versions.intersection(&common);
+    let nullable = ours.nullable.and_then(|nullable| nullable.intersection(&common));
+    let tagged = ours.tag.and(mine);
+    let field_type = text(&theirs["type"]);
+    check("name", ours.name.to_owned(), snake_case(&text(&theirs["name"])));
+    check("type", type_name(&ours.field_type), field_type.clone());
+    check("versions", format!("{mine:?}"), format!("{:?}", within(&theirs["versions"], common)));
+    let kafkas_nullable = within(&theirs["nullableVersions"], common).zip(mine);
+    let kafkas_nullable = kafkas_nullable.and_then(|(nullable, mine)| nullable.intersection(&mine));
+    check("nullable versions", format!("{nullable:?}"), format!("{kafkas_nullable:?}"));
+    check("tagged versions", format!("{tagged:?}"), format!("{:?}", within(&theirs["taggedVersions"], common)));
+    check("ignorable", ours.ignorable.to_string(), (theirs["ignorable"] == true).to_string());
+    check("default", format!("{:?}", normal(&ours.default)), default(&theirs["default"], &field_type));
+    if tagged.is_some() && theirs["taggedVersions"].is_string() {
+        check("tag", format!("{:?}", ours.tag.map(u64::from)), format!("{:?}", theirs["tag"].as_u64()));
+    }
+
+    let mut inner = &ours.field_type;
+    while let FieldType::Array(element) = inner {
+        inner = element;
+    }
+    if let (FieldType::Struct(structure), Some(common)) = (inner, mine) {
+        if theirs["fields"].is_array() {
+            compare_fields(&path, structure, theirs, common, differences);
+        } else {
+            differences.push(format!("{path}: a structure instead of {field_type}"));
+        }
+    }
+}
+
+/// The range that a schema writes as `3`, `3+`, `3-5` or `none`.
+fn versions(json: &Value) -> Option<Versions> {
+    let text = json.as_str().filter(|&text| text != "none")?;
+    let number = |text: &str| text.parse().expect("versions are numbers");
+    Some(match (text.strip_suffix('+'), text.split_once('-')) {
+        (Some(min), _) => Versions::new(number(min), i16::MAX),
+        (None, Some((min, max))) => Versions::new(number(min), number(max)),
+        (None, None) => Versions::new(number(text), number(text)),
+    })
+}
+
+/// The part of a range that lies within another.
+fn within(json: &Value, common: Versions) -> Option<Versions> {
+    versions(json)?.intersection(&common)
+}
+
+fn text(json: &Value) -> String {
+    json.as_str().unwrap_or_default().to_owned()
+}
+
+/// `MaxBytes` as `max_bytes`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+/// A type as schemas write it.
+fn type_name(field_type: &FieldType) -> String {
+    match field_type {
+        FieldType::Array(element) => format!("[]{}", type_name(element)),
+        FieldType::Struct(structure) => structure.name.to_owned(),
+        simple => format!("{simple:?}").to_lowercase(),
+    }
+}
+
+/// A default in one spelling: zero, false and empty are what a field has without one.
+fn normal(default: &FieldDefault) -> FieldDefault {
+    match *default {
+        FieldDefault::Int(0) | FieldDefault::Bool(false) | FieldDefault::Str("") => FieldDefault::Zero,
+        other => other,
+    }
+}
+
+/// The default in a schema, where numbers and booleans may be quoted, and numbers hexadecimal.
+fn default(json: &Value, field_type: &str) -> String {
+    let text = match json {
+        // Java's record sets are null until they are set, and schemas do not say so.
+        Value::Null if field_type == "records" => return format!("{:?}", FieldDefault::Null),
+        Value::Null => return format!("{:?}", FieldDefault::Zero),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let default = match (text.as_str(), field_type) {
+        ("null", _) => FieldDefault::Null,
+        ("", "string") => FieldDefault::Zero,
+        (text, "string") => return format!("Str({text:?})"),
+        (text, "bool") => FieldDefault::Bool(text == "true"),
+        (text, "float64") => FieldDefault::Float(text.parse().expect("a number")),
+        (text, _) => FieldDefault::Int(match text.strip_prefix("0x") {
+            Some(digits) => i64::from_str_radix(digits, 16).expect("a hexadecimal number"),
+            None => text.parse().expect("a number"),
+        }),
+    };
+    format!("{:?}", normal(&default))
+}
