@@ -122,7 +122,7 @@ pub enum FieldType {
     /// `uuid`
     Uuid,
     /// `[]type`
-    Array(&'static FieldType),
+    Array(&'static Self),
     /// A structure.
     Struct(&'static MessageSchema),
 }

@@ -54,7 +54,7 @@ impl MessageAttributes {
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("message")) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("key") {
-                    once(&mut key, &meta, |meta| Ok(meta.value()?.parse::<syn::LitInt>()?.base10_parse::<i16>()?))
+                    once(&mut key, &meta, |meta| meta.value()?.parse::<syn::LitInt>()?.base10_parse())
                 } else if meta.path.is_ident("versions") {
                     once(&mut versions, &meta, open_range)
                 } else if meta.path.is_ident("flexible") {

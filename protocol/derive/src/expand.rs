@@ -60,9 +60,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 };
             const MIN_SIZE: usize = #tags_size #(+ #min_sizes)*;
 
-            #[allow(unused_variables, unused_mut, clippy::absurd_extreme_comparisons)]
+            #[allow(unused_variables, unused_mut)]
             fn size(&self, version: i16) -> ::core::result::Result<usize, ::krafka_protocol::wire::EncodeError> {
-                if version < #min || version > #max {
+                if !(#min..=#max).contains(&version) {
                     return ::core::result::Result::Err(
                         ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
                     );
@@ -73,13 +73,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 ::core::result::Result::Ok(size)
             }
 
-            #[allow(unused_variables, clippy::absurd_extreme_comparisons)]
+            #[allow(unused_variables)]
             fn encode(
                 &self,
                 out: &mut ::krafka_protocol::wire::Writer,
                 version: i16,
             ) -> ::core::result::Result<(), ::krafka_protocol::wire::EncodeError> {
-                if version < #min || version > #max {
+                if !(#min..=#max).contains(&version) {
                     return ::core::result::Result::Err(
                         ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
                     );
@@ -89,12 +89,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 ::core::result::Result::Ok(())
             }
 
-            #[allow(unused_variables, clippy::absurd_extreme_comparisons)]
+            #[allow(unused_variables)]
             fn decode(
                 input: &mut ::krafka_protocol::wire::Reader,
                 version: i16,
             ) -> ::core::result::Result<Self, ::krafka_protocol::wire::DecodeError> {
-                if version < #min || version > #max {
+                if !(#min..=#max).contains(&version) {
                     return ::core::result::Result::Err(
                         ::krafka_protocol::wire::DecodeError::version(#name, version, #min, #max),
                     );
@@ -170,7 +170,7 @@ fn sizes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     let mut out: TokenStream = plain
         .iter()
         .map(|field| {
-            let size = field.size(structure, message);
+            let size = field.size(structure);
             where_present(field, structure, message, &quote!(size += #size;))
         })
         .collect();
@@ -179,8 +179,7 @@ fn sizes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     }
     let mut tags = TokenStream::new();
     for field in tagged {
-        let (tag, size, is_default) =
-            (field.tag.expect("a tagged field"), field.size(structure, message), field.is_default());
+        let (tag, size, is_default) = (field.tag.expect("a tagged field"), field.size(structure), field.is_default());
         out.extend(refuse_where_absent(field, structure, message));
         let present = field.is_present(message);
         tags.extend(quote! {
@@ -207,7 +206,7 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
     let mut out: TokenStream = plain
         .iter()
         .map(|field| {
-            let put = field.put(structure, message);
+            let put = field.put(structure);
             where_present(field, structure, message, &quote!(#put;))
         })
         .collect();
@@ -218,7 +217,7 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
     for field in tagged {
         let (tag, is_default, present) =
             (field.tag.expect("a tagged field"), field.is_default(), field.is_present(message));
-        let (size, put) = (field.size(structure, message), field.put(structure, message));
+        let (size, put) = (field.size(structure), field.put(structure));
         out.extend(refuse_where_absent(field, structure, message));
         let is_set = field.local();
         counts.extend(quote!(let #is_set = #present && !(#is_default);));
@@ -250,7 +249,7 @@ fn takes(
 ) -> TokenStream {
     let mut out = TokenStream::new();
     for field in plain {
-        let (local, take) = (field.local(), field.take(structure, message));
+        let (local, take) = (field.local(), field.take(structure));
         let value = if field.is_partial(message) {
             let (present, default) = (field.is_present(message), field.default_value());
             quote!(if #present { #take } else { #default })
@@ -261,7 +260,7 @@ fn takes(
     }
     let mut arms = TokenStream::new();
     for field in tagged {
-        let (local, take, default) = (field.local(), field.take(structure, message), field.default_value());
+        let (local, take, default) = (field.local(), field.take(structure), field.default_value());
         let (tag, present) = (field.tag.expect("a tagged field"), field.is_present(message));
         out.extend(quote!(let mut #local = #default;));
         arms.extend(quote!(#tag if #present => #local = #take,));

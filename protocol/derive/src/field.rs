@@ -1,10 +1,10 @@
 //! One field: its type, its attributes, and the Rust that reads and writes it.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, GenericArgument, Ident, PathArguments, Result, Type};
+use syn::{Error, Expr, GenericArgument, Ident, Lit, LitInt, PathArguments, Result, Type};
 
 use crate::attributes::{FieldAttributes, MessageAttributes, Range, is_null, is_number, text};
 
@@ -14,7 +14,7 @@ pub(crate) struct Field<'a> {
     /// The type, or what is inside its `Option`.
     inner: &'a Type,
     /// Where it may be null; `None` if it is no `Option`.
-    nullable: Option<Option<Range>>,
+    nullable: Option<Range>,
     pub(crate) versions: Range,
     pub(crate) tag: Option<u32>,
     pub(crate) tag_span: proc_macro2::Span,
@@ -26,10 +26,10 @@ pub(crate) struct Field<'a> {
 enum Default {
     Zero,
     Null,
-    Bool(Expr),
-    Int(Expr),
-    Float(Expr),
-    Text(Expr),
+    Bool(TokenStream),
+    Int(TokenStream),
+    Float(TokenStream),
+    Text(TokenStream),
 }
 
 impl<'a> Field<'a> {
@@ -38,47 +38,38 @@ impl<'a> Field<'a> {
         let attributes = FieldAttributes::parse(&field.attrs)?;
         let option = inside_option(&field.ty);
         let inner = option.unwrap_or(&field.ty);
+        let records = attributes.records.is_some();
+        if records && !is_named(inner, "Bytes") {
+            return Err(Error::new(field.ty.span(), "`records` are `Bytes`"));
+        }
 
         let versions = match &attributes.versions {
             Some(range) => range.within(message.versions, "the message's versions")?,
             None => message.versions,
         };
         let nullable = match (option, &attributes.nullable) {
-            (Some(_), Some(range)) => Some(Some(range.within(versions, "the field's versions")?)),
-            (Some(_), None) => Some(Some(versions)),
+            (Some(_), Some(range)) => Some(range.within(versions, "the field's versions")?),
+            (Some(_), None) => Some(versions),
             (None, Some(_)) => return Err(Error::new(field.ty.span(), "a nullable field is an `Option`")),
             (None, None) => None,
         };
-
-        let mut tag_span = ident.span();
-        let tag = match &attributes.tag {
-            Some(tag) => {
-                tag_span = tag.span();
-                match message.flexible {
-                    Some(first) if versions.min >= first => {}
-                    Some(first) => {
-                        return Err(Error::new(
-                            tag.span(),
-                            format!("version {} of this field is before the first flexible one, {first}", versions.min),
-                        ));
-                    }
-                    None => return Err(Error::new(tag.span(), "a message that is never flexible has no tags")),
-                }
-                Some(tag.base10_parse()?)
-            }
-            None => None,
-        };
-
-        let records = attributes.records.is_some();
-        if records && last_segment(inner).is_none_or(|name| name != "Bytes") {
-            return Err(Error::new(field.ty.span(), "`records` is an `Option<Bytes>`"));
-        }
-        let default = match attributes.default {
-            // Java's record sets are null until they are set, whatever else the schema says.
-            None if records => Default::Null,
+        let default = match &attributes.default {
+            // Java's record sets are null until they are set, though their schemas do not say so.
+            None if records && option.is_some() => Default::Null,
             None => Default::Zero,
             Some(expr) => parse_default(expr, inner, option.is_some())?,
         };
+        if matches!(default, Default::Null) && nullable != Some(versions) {
+            let span = attributes.default.as_ref().map_or_else(|| field.ty.span(), Spanned::span);
+            return Err(Error::new(span, "null is the default, and some of the field's versions have no null"));
+        }
+        let tag = attributes.tag.as_ref().map(|tag| parse_tag(tag, versions, message)).transpose()?;
+        // Kafka has a form of its own for these, and no message that uses it.
+        if let (Some(tag), Some(_), false) = (&attributes.tag, option, is_plain(inner) || is_named(inner, "Vec")) {
+            return Err(Error::new(tag.span(), "a structure that is a tagged field cannot be null"));
+        }
+
+        let tag_span = attributes.tag.as_ref().map_or_else(|| ident.span(), Spanned::span);
         let ignorable = attributes.ignorable.is_some();
         Ok(Self { ident, inner, nullable, versions, tag, tag_span, ignorable, default, records })
     }
@@ -103,12 +94,9 @@ impl<'a> Field<'a> {
         contains(self.versions, message.versions)
     }
 
-    fn is_nullable(&self, message: &MessageAttributes) -> TokenStream {
-        match &self.nullable {
-            Some(Some(range)) if *range == self.versions => quote!(true),
-            Some(Some(range)) => contains(*range, message.versions),
-            _ => quote!(false),
-        }
+    /// An expression for "this version, which has the field, also has null for it".
+    fn is_nullable(&self) -> TokenStream {
+        self.nullable.map_or_else(|| quote!(false), |range| contains(range, self.versions))
     }
 
     /// The value when nobody set it.
@@ -158,12 +146,11 @@ impl<'a> Field<'a> {
     }
 
     /// The expression that gives the size of the value.
-    pub(crate) fn size(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+    pub(crate) fn size(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
         let call = if self.nullable.is_some() {
-            let (nullable, null_is_default) = (self.is_nullable(message), self.null_is_default());
-            let function = if self.is_tagged_struct() { quote!(size_tagged_option) } else { quote!(size_option) };
-            quote!(::krafka_protocol::wire::#function(&self.#ident, version, flexible, #nullable, #null_is_default))
+            let nullable = self.is_nullable();
+            quote!(::krafka_protocol::wire::size_option(&self.#ident, version, flexible, #nullable))
         } else {
             quote!(<#inner as ::krafka_protocol::wire::Wire>::size(&self.#ident, version, flexible))
         };
@@ -171,12 +158,11 @@ impl<'a> Field<'a> {
     }
 
     /// The expression that writes the value.
-    pub(crate) fn put(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+    pub(crate) fn put(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
         let call = if self.nullable.is_some() {
-            let (nullable, null_is_default) = (self.is_nullable(message), self.null_is_default());
-            let function = if self.is_tagged_struct() { quote!(put_tagged_option) } else { quote!(put_option) };
-            quote!(::krafka_protocol::wire::#function(&self.#ident, out, version, flexible, #nullable, #null_is_default))
+            let nullable = self.is_nullable();
+            quote!(::krafka_protocol::wire::put_option(&self.#ident, out, version, flexible, #nullable))
         } else {
             quote!(<#inner as ::krafka_protocol::wire::Wire>::put(&self.#ident, out, version, flexible))
         };
@@ -184,12 +170,11 @@ impl<'a> Field<'a> {
     }
 
     /// The expression that reads the value.
-    pub(crate) fn take(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+    pub(crate) fn take(&self, structure: &str) -> TokenStream {
         let inner = self.inner;
         let call = if self.nullable.is_some() {
-            let nullable = self.is_nullable(message);
-            let function = if self.is_tagged_struct() { quote!(take_tagged_option) } else { quote!(take_option) };
-            quote!(::krafka_protocol::wire::#function::<#inner>(input, version, flexible, #nullable))
+            let nullable = self.is_nullable();
+            quote!(::krafka_protocol::wire::take_option::<#inner>(input, version, flexible, #nullable))
         } else {
             quote!(<#inner as ::krafka_protocol::wire::Wire>::take(input, version, flexible))
         };
@@ -221,12 +206,12 @@ impl<'a> Field<'a> {
         } else {
             quote!(<#inner as ::krafka_protocol::wire::Wire>::TYPE)
         };
-        let nullable = match &self.nullable {
-            Some(Some(range)) => {
-                let range = self::versions(*range);
+        let nullable = match self.nullable {
+            Some(range) => {
+                let range = self::versions(range);
                 quote!(::core::option::Option::Some(#range))
             }
-            _ => quote!(::core::option::Option::None),
+            None => quote!(::core::option::Option::None),
         };
         let tag = match self.tag {
             Some(tag) => quote!(::core::option::Option::Some(#tag)),
@@ -269,8 +254,7 @@ impl<'a> Field<'a> {
         let inner = self.inner;
         let versions = versions(self.versions);
         let flexible = flexible(message.flexible);
-        let is_plain = last_segment(inner).is_some_and(|name| PLAIN.iter().any(|plain| name == plain));
-        (!is_plain).then(|| {
+        (!is_plain(inner)).then(|| {
             quote! {
                 const _: () = ::krafka_protocol::schema::FieldType::assert_fits(
                     &<#inner as ::krafka_protocol::wire::Wire>::TYPE, #versions, #flexible,
@@ -278,46 +262,53 @@ impl<'a> Field<'a> {
             }
         })
     }
-
-    fn null_is_default(&self) -> bool {
-        matches!(self.default, Default::Null)
-    }
-
-    /// Kafka writes the presence of a structure differently if it is a tagged field.
-    fn is_tagged_struct(&self) -> bool {
-        let plain =
-            last_segment(self.inner).is_some_and(|name| name == "Vec" || PLAIN.iter().any(|plain| name == plain));
-        self.tag.is_some() && !plain
-    }
 }
 
 /// The types that are no structure and have none inside.
 const PLAIN: [&str; 11] = ["bool", "i8", "i16", "u16", "i32", "u32", "i64", "f64", "Str", "Bytes", "Uuid"];
 
-fn parse_default(expr: Expr, inner: &Type, is_option: bool) -> Result<Default> {
-    if is_null(&expr) {
+const INTEGERS: [&str; 6] = ["i8", "i16", "u16", "i32", "u32", "i64"];
+
+fn is_plain(ty: &Type) -> bool {
+    PLAIN.iter().any(|name| is_named(ty, name))
+}
+
+fn parse_tag(tag: &LitInt, versions: Range, message: &MessageAttributes) -> Result<u32> {
+    match message.flexible {
+        Some(first) if versions.min >= first => tag.base10_parse(),
+        Some(first) => {
+            let what = format!("version {} of this field is before the first flexible one, {first}", versions.min);
+            Err(Error::new(tag.span(), what))
+        }
+        None => Err(Error::new(tag.span(), "a message that is never flexible has no tags")),
+    }
+}
+
+fn parse_default(expr: &Expr, inner: &Type, is_option: bool) -> Result<Default> {
+    if is_null(expr) {
         if !is_option {
             return Err(Error::new(expr.span(), "only an `Option` can be null"));
         }
         return Ok(Default::Null);
     }
-    let name = last_segment(inner).map(|name| name.to_string()).unwrap_or_default();
-    let is_bool = matches!(&expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Bool(_)));
-    match name.as_str() {
-        "bool" if is_bool => Ok(Default::Bool(expr)),
-        "i8" | "i16" | "u16" | "i32" | "u32" | "i64" if is_number(&expr) => Ok(Default::Int(expr)),
-        "f64" if is_number(&expr) => Ok(Default::Float(expr)),
-        "Str" if text(&expr).is_some() => Ok(Default::Text(expr)),
-        _ => Err(Error::new(expr.span(), "this is no default of the field's type")),
+    let is_bool = matches!(expr, Expr::Lit(lit) if matches!(lit.lit, Lit::Bool(_)));
+    let is_integer = INTEGERS.iter().any(|name| is_named(inner, name));
+    if is_named(inner, "bool") && is_bool {
+        Ok(Default::Bool(expr.to_token_stream()))
+    } else if is_integer && is_number(expr) {
+        Ok(Default::Int(expr.to_token_stream()))
+    } else if is_named(inner, "f64") && is_number(expr) {
+        Ok(Default::Float(expr.to_token_stream()))
+    } else if is_named(inner, "Str") && text(expr).is_some() {
+        Ok(Default::Text(expr.to_token_stream()))
+    } else {
+        Err(Error::new(expr.span(), "this is no default of the field's type"))
     }
 }
 
-/// The name at the end of a type's path.
-fn last_segment(ty: &Type) -> Option<&Ident> {
-    match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
-        _ => None,
-    }
+/// Whether a type's path ends with `name`.
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
 }
 
 /// `T` of `Option<T>`.
@@ -338,7 +329,7 @@ fn contains(inner: Range, outer: Range) -> TokenStream {
         (false, false) => quote!(true),
         (true, false) => quote!(version >= #min),
         (false, true) => quote!(version <= #max),
-        (true, true) => quote!((version >= #min && version <= #max)),
+        (true, true) => quote!((#min..=#max).contains(&version)),
     }
 }
 

@@ -19,7 +19,7 @@ mod writer;
 pub use error::{DecodeError, EncodeError};
 pub use reader::Reader;
 pub use string::Str;
-pub use structure::{put_option, put_tagged_option, size_option, size_tagged_option, take_option, take_tagged_option};
+pub use structure::{put_option, size_option, take_option};
 pub use uuid::{ParseUuidError, Uuid};
 pub use writer::Writer;
 
