@@ -1,6 +1,7 @@
 //! What the client knows of the cluster at one moment: an immutable value that all roles share.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use krafka_protocol::{ErrorCode, Str, Uuid};
@@ -15,16 +16,45 @@ pub(crate) struct Node {
     pub(crate) rack: Option<Str>,
 }
 
+impl Node {
+    /// The `index`-th address that the user gave.
+    pub(crate) fn bootstrap(index: usize, host: &str, port: u16) -> Self {
+        Self { id: -1 - index as i32, host: Str::from(host), port, rack: None }
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.id < 0 {
+            f.write_str("bootstrap server ")?;
+        } else {
+            write!(f, "broker {} at ", self.id)?;
+        }
+        // An IPv6 address is told apart from its port by brackets.
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
 /// One partition, as the metadata last told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PartitionView {
     /// The leader, if there is one and its node is known.
     pub(crate) leader: Option<i32>,
-    /// The leader's epoch, or -1 if it is not known. Never taken from a leaderless answer.
+    /// The highest leader epoch that was seen, or -1 if none was. An answer without an epoch does not lower it.
     pub(crate) leader_epoch: i32,
     pub(crate) replicas: Vec<i32>,
     pub(crate) isr: Vec<i32>,
     pub(crate) offline: Vec<i32>,
+}
+
+impl PartitionView {
+    /// A partition of which nothing is known but that it exists.
+    pub(crate) fn leaderless() -> Self {
+        Self { leader: None, leader_epoch: -1, replicas: Vec::new(), isr: Vec::new(), offline: Vec::new() }
+    }
 }
 
 /// One topic. `partitions[i]` is partition `i`.
@@ -38,7 +68,7 @@ pub(crate) struct TopicView {
 }
 
 /// What the cluster looks like. Replaced as a whole, never changed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     /// Counts up with each replacement.
     pub(crate) version: u64,

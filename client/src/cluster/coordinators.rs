@@ -1,0 +1,264 @@
+//! Finds the brokers that coordinate groups and transactions, and remembers them until somebody lost them.
+//!
+//! ```text
+//!   unknown ──wanted──▶ looking ──found──▶ known ──lost──▶ unknown, asked again at the retry pace
+//!                        │   ▲
+//!                        └───┘ not available yet, or the node is gone: again after a backoff
+//! ```
+//!
+//! The address in the answer is used as it is, even if the metadata does not list the broker: the broker that answered
+//! may know more than the one that was asked for metadata.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse, Str};
+
+use super::snapshot::Node;
+use crate::backoff::Backoff;
+use crate::error::KrafkaError;
+use crate::limits::{MAX_COORDINATORS, MAX_WAITERS};
+use crate::network::Waiter;
+use crate::rng::Rng;
+
+/// Kafka's `retry.backoff.ms` and `retry.backoff.max.ms`.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+
+/// A coordinator that served this long was found by more than luck: when it is lost, it is looked for at once.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// FindCoordinator asks for many keys at a time from this version on (KIP-699).
+const BATCHED_SINCE: i16 = 4;
+
+/// What a coordinator coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CoordinatorKind {
+    Group,
+    #[expect(dead_code, reason = "transactions are not built yet; the wire and the cache know them")]
+    Transaction,
+}
+
+impl CoordinatorKind {
+    fn code(self) -> i8 {
+        match self {
+            Self::Group => 0,
+            Self::Transaction => 1,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Transaction => "transactional id",
+        }
+    }
+}
+
+/// What is coordinated.
+pub(crate) type Key = (CoordinatorKind, Str);
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Input<W> {
+    /// Somebody wants to know a coordinator.
+    Wanted { key: Key, waiter: W },
+    /// A broker turned out not to be the coordinator, or cannot be reached.
+    Lost { key: Key, node: Node },
+    /// A look-up ended. The inner error is a broker's answer about the key.
+    Answered { key: Key, result: Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError> },
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action<W> {
+    /// Ask any node.
+    Find(Key),
+    /// Tell somebody who waits; errors are those that no retry can help with.
+    Found {
+        waiter: W,
+        node: Node,
+    },
+    Fail {
+        waiter: W,
+        code: ErrorCode,
+        message: String,
+    },
+}
+
+#[derive(Debug)]
+struct Entry<W> {
+    known: Option<Node>,
+    is_looking: bool,
+    waiters: Vec<W>,
+    attempts: u32,
+    found: Option<Instant>,
+    not_before: Option<Instant>,
+}
+
+impl<W> Default for Entry<W> {
+    fn default() -> Self {
+        Self { known: None, is_looking: false, waiters: Vec::new(), attempts: 0, found: None, not_before: None }
+    }
+}
+
+/// The machine of the coordinators.
+#[derive(Debug)]
+pub(crate) struct Coordinators<W> {
+    entries: BTreeMap<Key, Entry<W>>,
+    rng: Rng,
+    actions: VecDeque<Action<W>>,
+}
+
+impl<W: Waiter> Coordinators<W> {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { entries: BTreeMap::new(), rng: Rng::stream(seed, "coordinators"), actions: VecDeque::new() }
+    }
+
+    fn wanted(&mut self, key: Key, waiter: W) {
+        if self.entries.len() >= MAX_COORDINATORS && !self.entries.contains_key(&key) {
+            // Any will do: whoever needs it asks again.
+            self.entries.retain(|_, entry| !entry.waiters.is_empty());
+        }
+        let entry = self.entries.entry(key).or_default();
+        match &entry.known {
+            Some(node) => self.actions.push_back(Action::Found { waiter, node: node.clone() }),
+            None if entry.waiters.len() >= MAX_WAITERS => {
+                let message = "too many callers wait for the coordinator already".to_owned();
+                self.actions.push_back(Action::Fail { waiter, code: ErrorCode::COORDINATOR_NOT_AVAILABLE, message });
+            }
+            None => entry.waiters.push(waiter),
+        }
+    }
+
+    fn lost(&mut self, key: &Key, node: &Node, now: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        // A report about an earlier coordinator says nothing of the present one.
+        if entry.known.as_ref().is_none_or(|known| known != node) {
+            return;
+        }
+        entry.known = None;
+        if entry.found.is_some_and(|found| now < found + SETTLED) {
+            // The brokers do not agree yet: asking again at once would go round in circles.
+            entry.not_before = Some(now + RETRY.delay(entry.attempts, &mut self.rng));
+            entry.attempts = entry.attempts.saturating_add(1);
+        } else {
+            entry.attempts = 0;
+        }
+    }
+
+    fn answered(
+        &mut self,
+        key: &Key,
+        result: Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError>,
+        now: Instant,
+    ) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.is_looking = false;
+        let failure = match result {
+            Ok(Ok(node)) => {
+                entry.found = Some(now);
+                for waiter in entry.waiters.drain(..) {
+                    self.actions.push_back(Action::Found { waiter, node: node.clone() });
+                }
+                entry.known = Some(node);
+                return;
+            }
+            Ok(Err((code, message))) if !code.is_retriable() => Some((code, message)),
+            Ok(Err(_)) => None,
+            // Authentication or a version mismatch: no retry helps.
+            Err(KrafkaError::Broker { code, .. }) if !code.is_retriable() => Some((code, None)),
+            Err(_) => None,
+        };
+        match failure {
+            Some((code, said)) => {
+                let (kind, name) = key;
+                let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
+                let message = format!("finding the coordinator of {} '{name}'{said}", kind.name());
+                for waiter in self.entries.remove(key).map(|entry| entry.waiters).unwrap_or_default() {
+                    self.actions.push_back(Action::Fail { waiter, code, message: message.clone() });
+                }
+            }
+            None => {
+                entry.not_before = Some(now + RETRY.delay(entry.attempts, &mut self.rng));
+                entry.attempts = entry.attempts.saturating_add(1);
+            }
+        }
+    }
+
+    /// Starts the look-ups that somebody waits for and that may start.
+    fn start_due(&mut self, now: Instant) {
+        for (key, entry) in &mut self.entries {
+            if entry.is_looking || entry.not_before.is_some_and(|at| now < at) {
+                continue;
+            }
+            entry.waiters.retain(|waiter| !waiter.is_abandoned());
+            if !entry.waiters.is_empty() {
+                entry.is_looking = true;
+                entry.not_before = None;
+                self.actions.push_back(Action::Find(key.clone()));
+            }
+        }
+    }
+}
+
+impl<W: Waiter> Machine for Coordinators<W> {
+    type Input = Input<W>;
+    type Action = Action<W>;
+
+    fn handle(&mut self, input: Self::Input, now: Instant) {
+        match input {
+            Input::Wanted { key, waiter } => self.wanted(key, waiter),
+            Input::Lost { key, node } => self.lost(&key, &node, now),
+            Input::Answered { key, result } => self.answered(&key, result, now),
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Self::Action> {
+        if self.actions.is_empty() {
+            self.start_due(now);
+        }
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let waiting = self.entries.values().filter(|entry| !entry.is_looking && !entry.waiters.is_empty());
+        waiting.filter_map(|entry| entry.not_before).min()
+    }
+}
+
+/// The question in the layout of a version.
+pub(crate) fn question(key: &Key, version: i16) -> FindCoordinatorRequest {
+    let (kind, name) = key;
+    let mut request = FindCoordinatorRequest { key_type: kind.code(), ..FindCoordinatorRequest::default() };
+    if version >= BATCHED_SINCE {
+        request.coordinator_keys = vec![name.clone()];
+    } else {
+        request.key = name.clone();
+    }
+    request
+}
+
+/// What an answer in a version says of a key; in words, if it says nothing.
+pub(crate) fn answer(
+    key: &Key,
+    response: FindCoordinatorResponse,
+    version: i16,
+) -> Result<Result<Node, (ErrorCode, Option<Str>)>, String> {
+    let (code, message, id, host, port) = if version >= BATCHED_SINCE {
+        let found = response.coordinators.into_iter().find(|found| found.key == key.1);
+        let found = found.ok_or_else(|| format!("it does not tell of '{}', which it was asked about", key.1))?;
+        (found.error_code, found.error_message, found.node_id, found.host, found.port)
+    } else {
+        (response.error_code, response.error_message, response.node_id, response.host, response.port)
+    };
+    let code = ErrorCode(code);
+    if !code.is_ok() {
+        return Ok(Err((code, message)));
+    }
+    let port = u16::try_from(port).map_err(|_| format!("{port} is no port"))?;
+    Ok(Ok(Node { id, host, port, rack: None }))
+}
+
+#[cfg(test)]
+mod tests;

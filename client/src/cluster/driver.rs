@@ -1,0 +1,185 @@
+//! The task that keeps the view of the cluster: runs the [`Refresher`] and the [`Coordinators`] side by side.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use krafka_protocol::api::metadata::MetadataRequestTopic;
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{ErrorCode, FindCoordinatorRequest, MetadataRequest, MetadataResponse, Str};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::coordinators::{self, Coordinators, Key};
+use super::refresher::{self, Refresher, Rules};
+use super::snapshot::{Node, Snapshot};
+use crate::drive::{self, Work};
+use crate::error::{KrafkaError, ProtocolErrorKind};
+use crate::network::{Lane, Network, Waiter};
+
+type Loaded = oneshot::Sender<Result<Arc<Snapshot>, KrafkaError>>;
+type Found = oneshot::Sender<Result<Node, KrafkaError>>;
+
+/// What one of the two machines is told.
+pub(super) enum Input {
+    Refresher(refresher::Input<Loaded>),
+    Coordinators(coordinators::Input<Found>),
+}
+
+impl From<refresher::Input<Loaded>> for Input {
+    fn from(input: refresher::Input<Loaded>) -> Self {
+        Self::Refresher(input)
+    }
+}
+
+impl From<coordinators::Input<Found>> for Input {
+    fn from(input: coordinators::Input<Found>) -> Self {
+        Self::Coordinators(input)
+    }
+}
+
+impl Waiter for Found {
+    fn is_abandoned(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+/// How brokers are asked.
+#[derive(Clone)]
+pub(super) struct Asking {
+    pub(super) network: Network,
+    pub(super) bootstrap: Vec<Node>,
+    pub(super) allow_auto_create: bool,
+    pub(super) request_timeout: Duration,
+}
+
+/// The two machines as one, for the one loop.
+struct View {
+    refresher: Refresher<Loaded>,
+    coordinators: Coordinators<Found>,
+}
+
+enum Action {
+    Refresher(refresher::Action<Loaded>),
+    Coordinators(coordinators::Action<Found>),
+}
+
+impl Machine for View {
+    type Input = Input;
+    type Action = Action;
+
+    fn handle(&mut self, input: Input, now: std::time::Instant) {
+        match input {
+            Input::Refresher(input) => self.refresher.handle(input, now),
+            Input::Coordinators(input) => self.coordinators.handle(input, now),
+        }
+    }
+
+    fn poll(&mut self, now: std::time::Instant) -> Option<Action> {
+        let action = self.refresher.poll(now).map(Action::Refresher);
+        action.or_else(|| self.coordinators.poll(now).map(Action::Coordinators))
+    }
+
+    fn deadline(&self) -> Option<std::time::Instant> {
+        [self.refresher.deadline(), self.coordinators.deadline()].into_iter().flatten().min()
+    }
+}
+
+/// Runs until the last handle is gone.
+pub(super) async fn run(
+    rules: Rules,
+    asking: Asking,
+    current: Arc<ArcSwap<Snapshot>>,
+    published: watch::Sender<u64>,
+    inputs: mpsc::UnboundedReceiver<Input>,
+) {
+    let coordinators = Coordinators::new(rules.seed);
+    let mut view = View { refresher: Refresher::new(rules), coordinators };
+    drive::run(&mut view, inputs, |action, work| {
+        match action {
+            Action::Refresher(action) => refresh(action, &asking, &current, &published, work),
+            Action::Coordinators(action) => coordinate(action, &asking, &current, work),
+        }
+        std::ops::ControlFlow::Continue(())
+    })
+    .await;
+}
+
+fn refresh(
+    action: refresher::Action<Loaded>,
+    asking: &Asking,
+    current: &ArcSwap<Snapshot>,
+    published: &watch::Sender<u64>,
+    work: &mut Work<Input>,
+) {
+    match action {
+        refresher::Action::Fetch { fetch, candidates, topics } => {
+            let asking = asking.clone();
+            work.start(async move {
+                let node = asking.least_loaded(candidates);
+                let result = asking.metadata(&node, topics).await;
+                refresher::Input::Fetched { fetch, node, result }.into()
+            });
+        }
+        refresher::Action::Publish(snapshot) => {
+            let version = snapshot.version;
+            current.store(snapshot);
+            published.send_replace(version);
+        }
+        // A waiter that is gone does not want to know.
+        refresher::Action::Answer { waiter, result } => drop(waiter.send(result)),
+    }
+}
+
+fn coordinate(
+    action: coordinators::Action<Found>,
+    asking: &Asking,
+    current: &ArcSwap<Snapshot>,
+    work: &mut Work<Input>,
+) {
+    match action {
+        coordinators::Action::Find(key) => {
+            let asking = asking.clone();
+            let known: Vec<Node> = current.load().nodes.values().map(|node| Node::clone(node)).collect();
+            work.start(async move {
+                let candidates = if known.is_empty() { asking.bootstrap.clone() } else { known };
+                let node = asking.least_loaded(candidates);
+                let result = asking.coordinator(&node, &key).await;
+                coordinators::Input::Answered { key, result }.into()
+            });
+        }
+        coordinators::Action::Found { waiter, node } => drop(waiter.send(Ok(node))),
+        coordinators::Action::Fail { waiter, code, message } => {
+            drop(waiter.send(Err(KrafkaError::broker(code, message))));
+        }
+    }
+}
+
+impl Asking {
+    fn least_loaded(&self, candidates: Vec<Node>) -> Node {
+        let best = candidates.into_iter().min_by_key(|node| self.network.cost(node, Lane::Control));
+        best.expect("the machines name at least one candidate")
+    }
+
+    async fn metadata(&self, node: &Node, topics: Vec<Str>) -> Result<MetadataResponse, KrafkaError> {
+        let connection = self.network.connection(node, Lane::Control).await?;
+        let topic = |name| MetadataRequestTopic { name: Some(name), ..MetadataRequestTopic::default() };
+        let request = MetadataRequest {
+            // Never all topics: a client that uses three must not load thousands.
+            topics: Some(topics.into_iter().map(topic).collect()),
+            allow_auto_topic_creation: self.allow_auto_create,
+            ..MetadataRequest::default()
+        };
+        Ok(connection.call(request, self.request_timeout).await?)
+    }
+
+    async fn coordinator(&self, node: &Node, key: &Key) -> Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError> {
+        let connection = self.network.connection(node, Lane::Control).await?;
+        let version = connection.version::<FindCoordinatorRequest>()?;
+        let question = coordinators::question(key, version);
+        let response = connection.submit_at(question, version, self.request_timeout).await?;
+        coordinators::answer(key, response, version).map_err(|why| {
+            let message = format!("FindCoordinator at {node}: {why}");
+            KrafkaError::protocol(ProtocolErrorKind::Malformed, message)
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! How an answer changes the snapshot: what is newer wins, and what was not asked about stays.
+//!
+//! Brokers learn of changes at different times, so an answer may be older than what is known already. Within one topic id
+//! a leader epoch never goes back (KIP-320); another id under the same name is another topic, and starts afresh.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use krafka_protocol::api::metadata::{MetadataResponsePartition, MetadataResponseTopic};
+use krafka_protocol::{ErrorCode, MetadataResponse, Str};
+
+use super::snapshot::{Node, PartitionView, Snapshot, TopicView};
+
+/// The highest partition number that is believed. The largest clusters have some hundred thousand partitions in all.
+const MAX_PARTITION: i32 = 1_000_000;
+
+/// A leader that a broker named in a Produce or Fetch response (KIP-951).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeaderHint {
+    pub(crate) topic: Str,
+    pub(crate) partition: i32,
+    pub(crate) leader: i32,
+    pub(crate) leader_epoch: i32,
+    /// Where the leader is, if the broker said so.
+    pub(crate) node: Option<Node>,
+}
+
+/// The snapshot after an answer to a question about `asked`.
+///
+/// Its version is that of `before`; whoever publishes it counts it up.
+pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse) -> Snapshot {
+    let mut after = before.clone();
+    after.nodes = nodes(answer);
+    after.controller = Some(answer.controller_id).filter(|id| after.nodes.contains_key(id));
+    if answer.cluster_id.is_some() && answer.cluster_id != before.cluster_id {
+        if before.cluster_id.is_some() {
+            tracing::warn!(before = ?before.cluster_id, now = ?answer.cluster_id, "this is another cluster");
+            after.topics.clear();
+            after.errors.clear();
+        }
+        after.cluster_id.clone_from(&answer.cluster_id);
+    }
+    for name in asked {
+        if !answer.topics.iter().any(|topic| topic.name.as_ref() == Some(name)) {
+            after.topics.remove(name);
+            after.errors.insert(name.clone(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        }
+    }
+    for topic in &answer.topics {
+        // A topic without a name was asked for by an id that the broker does not know.
+        let Some(name) = &topic.name else { continue };
+        merge_topic(&mut after, name, topic);
+    }
+    after
+}
+
+/// The snapshot after a hint, if the hint is news.
+pub(crate) fn apply_hint(before: &Snapshot, hint: &LeaderHint) -> Option<Snapshot> {
+    let topic = before.topic(&hint.topic)?;
+    let index = usize::try_from(hint.partition).ok()?;
+    let known = topic.partitions.get(index)?;
+    let node = hint.node.as_ref().or_else(|| before.node(hint.leader).map(|node| &**node))?;
+    if hint.leader_epoch <= known.leader_epoch {
+        return None;
+    }
+    let mut topic = TopicView::clone(topic);
+    topic.partitions[index].leader = Some(hint.leader);
+    topic.partitions[index].leader_epoch = hint.leader_epoch;
+    let mut after = before.clone();
+    after.nodes.entry(hint.leader).or_insert_with(|| Arc::new(node.clone()));
+    after.topics.insert(hint.topic.clone(), Arc::new(topic));
+    Some(after)
+}
+
+fn nodes(answer: &MetadataResponse) -> BTreeMap<i32, Arc<Node>> {
+    let node = |broker: &krafka_protocol::api::metadata::MetadataResponseBroker| {
+        // A port that does not fit cannot be connected to: its broker is as good as absent.
+        let port = u16::try_from(broker.port).ok()?;
+        let node = Node { id: broker.node_id, host: broker.host.clone(), port, rack: broker.rack.clone() };
+        (node.id >= 0).then(|| (node.id, Arc::new(node)))
+    };
+    answer.brokers.iter().filter_map(node).collect()
+}
+
+fn merge_topic(after: &mut Snapshot, name: &Str, topic: &MetadataResponseTopic) {
+    let code = ErrorCode(topic.error_code);
+    if !code.is_ok() {
+        // While a topic is being created or elected, what is known of it stays true.
+        if !matches!(code, ErrorCode::LEADER_NOT_AVAILABLE) {
+            after.topics.remove(name);
+        }
+        after.errors.insert(name.clone(), code);
+        return;
+    }
+    let known = after
+        .topics
+        .get(name)
+        .filter(|known| known.id == topic.topic_id || known.id.is_zero() || topic.topic_id.is_zero());
+    let partitions = merge_partitions(known.map_or(&[], |known| &known.partitions), &topic.partitions, &after.nodes);
+    if partitions.is_empty() {
+        // A topic without partitions is one in the middle of its creation: a partitioner could not use it.
+        after.errors.insert(name.clone(), ErrorCode::LEADER_NOT_AVAILABLE);
+        return;
+    }
+    let id = if topic.topic_id.is_zero() { known.map_or(topic.topic_id, |known| known.id) } else { topic.topic_id };
+    let view = TopicView { name: name.clone(), id, is_internal: topic.is_internal, partitions };
+    after.errors.remove(name);
+    if known.is_none_or(|known| **known != view) {
+        after.topics.insert(name.clone(), Arc::new(view));
+    }
+}
+
+fn merge_partitions(
+    known: &[PartitionView],
+    answered: &[MetadataResponsePartition],
+    nodes: &BTreeMap<i32, Arc<Node>>,
+) -> Vec<PartitionView> {
+    // Partitions are never taken away from a topic: one that an answer leaves out is still there.
+    let mut merged = known.to_vec();
+    for partition in answered {
+        let Ok(index) = usize::try_from(partition.partition_index) else { continue };
+        if partition.partition_index > MAX_PARTITION {
+            continue;
+        }
+        if index >= merged.len() {
+            merged.resize(index + 1, PartitionView::leaderless());
+        }
+        let view = &mut merged[index];
+        if partition.leader_epoch >= 0 && partition.leader_epoch < view.leader_epoch {
+            // This broker lags behind the one that told us the present leader.
+            continue;
+        }
+        *view = PartitionView {
+            leader: Some(partition.leader_id).filter(|id| nodes.contains_key(id)),
+            // Without a leader a broker may say -1, which is no epoch and must not let older answers in again.
+            leader_epoch: partition.leader_epoch.max(view.leader_epoch),
+            replicas: partition.replica_nodes.clone(),
+            isr: partition.isr_nodes.clone(),
+            offline: partition.offline_replicas.clone(),
+        };
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What the client knows of the cluster: brokers, topics, leaders, coordinators.
+//!
+//! One task owns it. Readers take the current [`Snapshot`] without waiting; whoever finds it wrong says so, and the task
+//! fetches a new one.
+
+mod coordinators;
+mod driver;
+mod merge;
+mod refresher;
+mod snapshot;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use krafka_protocol::Str;
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub(crate) use self::coordinators::CoordinatorKind;
+pub(crate) use self::merge::LeaderHint;
+pub use self::refresher::MetadataRecoveryStrategy;
+pub(crate) use self::refresher::Rules;
+pub(crate) use self::snapshot::{Node, PartitionView, Snapshot, TopicView};
+use crate::error::KrafkaError;
+use crate::network::Network;
+
+/// The view of one cluster. Cheap to clone; all clones share it.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    current: Arc<ArcSwap<Snapshot>>,
+    changes: watch::Receiver<u64>,
+    inputs: mpsc::UnboundedSender<driver::Input>,
+}
+
+impl Cluster {
+    /// Starts the task that keeps the view. Nothing is sent before somebody asks.
+    pub(crate) fn start(network: Network, rules: Rules, allow_auto_create: bool, request_timeout: Duration) -> Self {
+        let current = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
+        let (published, changes) = watch::channel(0);
+        let (inputs, receiver) = mpsc::unbounded_channel();
+        let asking = driver::Asking { network, bootstrap: rules.bootstrap.clone(), allow_auto_create, request_timeout };
+        tokio::spawn(driver::run(rules, asking, current.clone(), published, receiver));
+        Self { current, changes, inputs }
+    }
+
+    /// What is known now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// The next snapshot that differs from the one of version `since`; at once, if there is one.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost by dropping the future.
+    pub(crate) async fn changed(&self, since: u64) -> Arc<Snapshot> {
+        let mut changes = self.changes.clone();
+        // The sender lives in the task; without it nothing will ever change again.
+        if changes.wait_for(|version| *version > since).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.snapshot()
+    }
+
+    /// Waits for a fetch that covers these topics, and returns the snapshot after it.
+    ///
+    /// One fetch, whatever it says: a topic that is not there yet, or has no leader, is for the caller to see in the
+    /// snapshot, and to load again as long as its own deadline allows. Asking again is slowed down here.
+    ///
+    /// # Errors
+    /// When no broker could be asked. It names every address that was tried.
+    ///
+    /// # Cancel safety
+    /// Dropping the future only stops the waiting.
+    pub(crate) async fn load(&self, topics: &[Str]) -> Result<Arc<Snapshot>, KrafkaError> {
+        let (waiter, loaded) = oneshot::channel();
+        self.send(refresher::Input::Loaded { topics: topics.to_vec(), waiter }.into());
+        loaded.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Says that what is known of these topics is wrong, or too little. They are fetched again soon, until it succeeds.
+    pub(crate) fn refresh(&self, topics: &[Str]) {
+        self.send(refresher::Input::Doubted { topics: topics.to_vec() }.into());
+    }
+
+    /// Names the topics that `owner` wants to be kept fresh by age. They replace those that it named before.
+    pub(crate) fn watch_topics(&self, owner: u64, topics: Vec<Str>) {
+        self.send(refresher::Input::Watched { owner, topics }.into());
+    }
+
+    /// Takes note of a leader that a broker named in a response (KIP-951). Older news is ignored.
+    pub(crate) fn leader_hint(&self, hint: LeaderHint) {
+        self.send(refresher::Input::Hinted(hint).into());
+    }
+
+    /// The coordinator of a group or transactional id. Waits while there is none yet; bound it by a deadline.
+    ///
+    /// # Errors
+    /// Only those that no retry can help with, such as a missing permission.
+    ///
+    /// # Cancel safety
+    /// Dropping the future only stops the waiting.
+    pub(crate) async fn coordinator(&self, kind: CoordinatorKind, key: &Str) -> Result<Node, KrafkaError> {
+        let (waiter, found) = oneshot::channel();
+        self.send(coordinators::Input::Wanted { key: (kind, key.clone()), waiter }.into());
+        found.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Says that `node` is not, or no longer, that coordinator.
+    pub(crate) fn coordinator_lost(&self, kind: CoordinatorKind, key: &Str, node: &Node) {
+        self.send(coordinators::Input::Lost { key: (kind, key.clone()), node: node.clone() }.into());
+    }
+
+    /// Begins again with the bootstrap servers.
+    pub(crate) fn rebootstrap(&self) {
+        self.send(refresher::Input::RebootstrapRequired.into());
+    }
+
+    fn send(&self, input: driver::Input) {
+        // The task ends only with its runtime; then the waiter that is dropped with the input says so.
+        let _ = self.inputs.send(input);
+    }
+}
+
+#[cold]
+fn closed() -> KrafkaError {
+    KrafkaError::closed("the Kafka handle was closed")
+}

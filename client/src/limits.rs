@@ -1,0 +1,28 @@
+//! The limits of everything that grows with what a broker sends or a caller asks, each with its reason.
+
+use std::time::Duration;
+
+/// The longest time that a broker's throttle mutes a connection. A broker that asks for days is mistaken.
+pub(crate) const MAX_THROTTLE: Duration = Duration::from_secs(5 * 60);
+
+/// Requests that wait on one connection. Producers and consumers keep to a few; past this a caller floods.
+pub(crate) const MAX_WAITING_REQUESTS: usize = 10_000;
+
+/// Requests in flight on a lane that answers in its own time. A broker reads one request per connection at a time, so
+/// more would only wait in its socket buffer.
+pub(crate) const MAX_IN_FLIGHT: usize = 10;
+
+/// Produce requests in flight on one connection: Kafka's limit for idempotent producers.
+pub(crate) const MAX_IN_FLIGHT_PRODUCE: usize = 5;
+
+/// The default of the largest response that is read.
+pub(crate) const MAX_RESPONSE_SIZE: usize = 100 * 1024 * 1024;
+
+/// The largest answer during the handshake, before the peer is known to be a broker.
+pub(crate) const MAX_HANDSHAKE_SIZE: usize = 1024 * 1024;
+
+/// Callers that wait for one connection, one metadata fetch or one coordinator.
+pub(crate) const MAX_WAITERS: usize = 100_000;
+
+/// Coordinators that are remembered. An admin client that walks thousands of groups must not keep them all.
+pub(crate) const MAX_COORDINATORS: usize = 10_000;

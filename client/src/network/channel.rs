@@ -1,0 +1,348 @@
+//! One connection's requests: their order, correlation, timeouts and throttling.
+//!
+//! A broker answers in the order in which it was asked, so one late answer holds back all that follow: the first request
+//! to time out closes the connection, and everything behind it is lost with it.
+//!
+//! ```text
+//!   waiting ──write──▶ in flight ──response──▶ answered
+//!      │                   │
+//!      ├── abandoned       └──── late · lost ──▶ failed, possibly written
+//!      └──────────── closed ───────────────────▶ failed, not written
+//! ```
+//!
+//! KIP-219: a response may ask for silence. Then nothing is written until it ends. Waiting requests keep their full
+//! timeout, which starts when they are written; those in flight get the silence on top, because the broker reads nothing
+//! either.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use krafka_protocol::machine::Machine;
+
+use crate::limits::{MAX_THROTTLE, MAX_WAITING_REQUESTS};
+
+/// Who waits for an answer.
+pub(crate) trait Waiter {
+    /// Whether nobody wants the answer any more.
+    fn is_abandoned(&self) -> bool;
+}
+
+/// A request to be written.
+#[derive(Debug)]
+pub(crate) struct Queued<F, W> {
+    pub(crate) correlation_id: i32,
+    pub(crate) frame: F,
+    pub(crate) waiter: W,
+    /// How long its answer may take from the write on.
+    pub(crate) timeout: Duration,
+    /// Whether the broker answers it. It does not answer a Produce with acks=0, which is done when it is written.
+    pub(crate) is_answered: bool,
+}
+
+/// What happened on the connection.
+#[derive(Debug)]
+pub(crate) enum Input<F, W> {
+    /// A caller submitted a request.
+    Submitted(Queued<F, W>),
+    /// The socket took the whole of the next frame.
+    Written,
+    /// A response came.
+    Received { correlation_id: i32, body: Bytes },
+    /// The response that was just delivered asks for silence.
+    Throttled(Duration),
+    /// The pool has a better connection, or is closing: finish what was submitted, then close.
+    Retired,
+    /// The socket failed or ended.
+    Lost(Loss),
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action<F, W> {
+    /// Hand a frame to the socket.
+    Write(F),
+    /// Hand a response to who waits for it.
+    Answer { waiter: W, body: Bytes },
+    /// A request that is not answered was written.
+    Sent(W),
+    /// Tell who waits that there will be no answer.
+    Fail { waiter: W, failure: Failure, possibly_written: bool },
+    /// Let nobody submit more.
+    Drain,
+    /// Close the socket. The last action.
+    Close(Failure),
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It took longer than its timeout.
+    TimedOut(Duration),
+    /// An earlier request on the same connection failed, and took the connection with it.
+    Behind,
+    /// The socket failed or ended.
+    Lost(Loss),
+    /// A response came that the oldest request did not ask for.
+    Unexpected { expected: Option<i32>, received: i32 },
+    /// The connection was idle for too long, retired, or past its authentication.
+    Closed,
+    /// Too many requests wait already.
+    Full,
+}
+
+/// How a socket ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The peer closed it.
+    Ended,
+    /// The operating system reported an error.
+    Failed(std::io::ErrorKind, String),
+    /// The peer sent what cannot be a response.
+    Garbage(crate::network::frames::FrameError),
+}
+
+#[derive(Debug)]
+struct InFlight<W> {
+    correlation_id: i32,
+    waiter: W,
+    timeout: Duration,
+    deadline: Instant,
+}
+
+/// The limits of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) max_in_flight: usize,
+    /// How long it may be without a request before it closes.
+    pub(crate) max_idle: Duration,
+    /// When its authentication ends (KIP-368).
+    pub(crate) expires_at: Option<Instant>,
+}
+
+/// The machine of one connection.
+#[derive(Debug)]
+pub(crate) struct Channel<F, W> {
+    rules: Rules,
+    waiting: VecDeque<Queued<F, W>>,
+    in_flight: VecDeque<InFlight<W>>,
+    /// The frames that the socket has not yet taken, in order; with the request where the write is all there is.
+    writing: VecDeque<Option<InFlight<W>>>,
+    muted_until: Option<Instant>,
+    idle_since: Instant,
+    is_draining: bool,
+    is_closed: bool,
+    actions: VecDeque<Action<F, W>>,
+}
+
+impl<F, W: Waiter> Channel<F, W> {
+    pub(crate) fn new(rules: Rules, now: Instant) -> Self {
+        Self {
+            rules,
+            waiting: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            writing: VecDeque::new(),
+            muted_until: None,
+            idle_since: now,
+            is_draining: false,
+            is_closed: false,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// How many requests are not done.
+    pub(crate) fn pending(&self) -> usize {
+        self.waiting.len() + self.unfinished()
+    }
+
+    /// Whether a throttle holds back what is submitted now.
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted_until.is_some()
+    }
+
+    fn unfinished(&self) -> usize {
+        self.in_flight.len() + self.writing.iter().flatten().count()
+    }
+
+    fn submitted(&mut self, request: Queued<F, W>) {
+        if self.is_closed || self.is_draining {
+            self.refuse(request.waiter, Failure::Closed);
+        } else if self.waiting.len() >= MAX_WAITING_REQUESTS {
+            self.refuse(request.waiter, Failure::Full);
+        } else {
+            self.waiting.push_back(request);
+        }
+    }
+
+    fn refuse(&mut self, waiter: W, failure: Failure) {
+        self.actions.push_back(Action::Fail { waiter, failure, possibly_written: false });
+    }
+
+    fn written(&mut self, now: Instant) {
+        if let Some(Some(sent)) = self.writing.pop_front() {
+            self.actions.push_back(Action::Sent(sent.waiter));
+            self.note_idle(now);
+        }
+    }
+
+    fn received(&mut self, correlation_id: i32, body: Bytes, now: Instant) {
+        match self.in_flight.front() {
+            Some(oldest) if oldest.correlation_id == correlation_id => {
+                let InFlight { waiter, .. } = self.in_flight.pop_front().expect("it was just looked at");
+                self.actions.push_back(Action::Answer { waiter, body });
+                self.note_idle(now);
+            }
+            oldest => {
+                let expected = oldest.map(|oldest| oldest.correlation_id);
+                self.mistaken(Failure::Unexpected { expected, received: correlation_id });
+            }
+        }
+    }
+
+    /// The peer's bytes make no sense: the oldest request learns why. The others only lost their connection, and may be
+    /// retried on another.
+    fn mistaken(&mut self, failure: Failure) {
+        if let Some(oldest) = self.in_flight.pop_front() {
+            self.fail_sent(oldest.waiter, failure.clone());
+        }
+        self.close(failure, Failure::Behind);
+    }
+
+    fn throttled(&mut self, asked: Duration, now: Instant) {
+        let silence = asked.min(MAX_THROTTLE);
+        let until = now + silence;
+        if self.muted_until.is_none_or(|muted| muted < until) {
+            let from = self.muted_until.map_or(now, |muted| muted.max(now));
+            for request in self.in_flight.iter_mut().chain(self.writing.iter_mut().flatten()) {
+                request.deadline += until - from;
+            }
+            self.muted_until = Some(until);
+        }
+    }
+
+    fn drain(&mut self) {
+        if !self.is_draining && !self.is_closed {
+            self.is_draining = true;
+            self.actions.push_back(Action::Drain);
+        }
+    }
+
+    /// Closes on the first request that is late, and when nothing is left to do.
+    fn expire(&mut self, now: Instant) {
+        let is_late = |request: &InFlight<W>| request.deadline <= now;
+        let late = match self.in_flight.iter().position(is_late) {
+            Some(index) => self.in_flight.remove(index),
+            None => {
+                self.writing.iter_mut().find(|writing| writing.as_ref().is_some_and(is_late)).and_then(Option::take)
+            }
+        };
+        if let Some(late) = late {
+            let failure = Failure::TimedOut(late.timeout);
+            self.fail_sent(late.waiter, failure.clone());
+            self.close(failure, Failure::Behind);
+            return;
+        }
+        if self.rules.expires_at.is_some_and(|expires_at| expires_at <= now) {
+            self.drain();
+        }
+        if self.pending() == 0 && (self.is_draining || self.idle_deadline() <= now) {
+            self.close(Failure::Closed, Failure::Closed);
+        }
+    }
+
+    fn next_write(&mut self, now: Instant) -> Option<F> {
+        if self.muted_until.is_some_and(|until| until <= now) {
+            self.muted_until = None;
+        }
+        if self.muted_until.is_some() || self.unfinished() >= self.rules.max_in_flight {
+            return None;
+        }
+        loop {
+            let Queued { correlation_id, frame, waiter, timeout, is_answered } = self.waiting.pop_front()?;
+            if waiter.is_abandoned() {
+                self.note_idle(now);
+                continue;
+            }
+            let request = InFlight { correlation_id, waiter, timeout, deadline: now + timeout };
+            if is_answered {
+                self.in_flight.push_back(request);
+                self.writing.push_back(None);
+            } else {
+                self.writing.push_back(Some(request));
+            }
+            return Some(frame);
+        }
+    }
+
+    fn note_idle(&mut self, now: Instant) {
+        if self.pending() == 0 {
+            self.idle_since = now;
+        }
+    }
+
+    fn idle_deadline(&self) -> Instant {
+        // A muted connection waits out its throttle: a new one would only evade the broker's quota.
+        let idle = self.idle_since + self.rules.max_idle;
+        self.muted_until.map_or(idle, |until| until.max(idle))
+    }
+
+    fn fail_sent(&mut self, waiter: W, failure: Failure) {
+        self.actions.push_back(Action::Fail { waiter, failure, possibly_written: true });
+    }
+
+    fn close(&mut self, reason: Failure, others: Failure) {
+        if self.is_closed {
+            return;
+        }
+        self.is_closed = true;
+        let unanswered = std::mem::take(&mut self.writing).into_iter().flatten();
+        for request in std::mem::take(&mut self.in_flight).into_iter().chain(unanswered) {
+            self.fail_sent(request.waiter, others.clone());
+        }
+        for request in std::mem::take(&mut self.waiting) {
+            self.refuse(request.waiter, others.clone());
+        }
+        self.actions.push_back(Action::Close(reason));
+    }
+}
+
+impl<F, W: Waiter> Machine for Channel<F, W> {
+    type Input = Input<F, W>;
+    type Action = Action<F, W>;
+
+    fn handle(&mut self, input: Self::Input, now: Instant) {
+        match input {
+            Input::Submitted(request) => self.submitted(request),
+            _ if self.is_closed => {}
+            Input::Written => self.written(now),
+            Input::Received { correlation_id, body } => self.received(correlation_id, body, now),
+            Input::Throttled(asked) => self.throttled(asked, now),
+            Input::Retired => self.drain(),
+            Input::Lost(loss @ Loss::Garbage(_)) => self.mistaken(Failure::Lost(loss)),
+            Input::Lost(loss) => self.close(Failure::Lost(loss.clone()), Failure::Lost(loss)),
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Self::Action> {
+        if self.actions.is_empty() && !self.is_closed {
+            if let Some(frame) = self.next_write(now) {
+                return Some(Action::Write(frame));
+            }
+            self.expire(now);
+        }
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.is_closed {
+            return None;
+        }
+        let late = self.in_flight.iter().chain(self.writing.iter().flatten()).map(|request| request.deadline).min();
+        let idle = (self.pending() == 0).then(|| self.idle_deadline());
+        let expiry = self.rules.expires_at.filter(|_| !self.is_draining);
+        [late, self.muted_until, idle, expiry].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Makes one connection ready: connect, TLS, handshake, all within the connect timeout.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use krafka_protocol::frame::Frame;
+use krafka_protocol::machine::Machine;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::timeout_at;
+
+use super::channel::{Loss, Rules};
+use super::frames::FrameReader;
+use super::handshake::{Action, Handshake};
+use super::versions::Versions;
+use super::{Connection, Lane, Shared, driver, error};
+use crate::auth::Credentials;
+use crate::cluster::Node;
+use crate::drive;
+use crate::environment::{Connect, Stream};
+use crate::error::KrafkaError;
+use crate::limits::{MAX_HANDSHAKE_SIZE, MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
+use crate::rng::Rng;
+
+/// A session is given up after this part of its lifetime (±5 %), before the broker ends it.
+const SESSION_PART: f64 = 0.9;
+
+/// How the connections of a handle are made, and their limits.
+pub(crate) struct NetworkConfig {
+    pub(crate) connect: Arc<dyn Connect>,
+    #[cfg(feature = "tls-ring")]
+    pub(crate) tls: Option<super::Tls>,
+    pub(crate) credentials: Option<Credentials>,
+    pub(crate) client_id: Arc<str>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) max_response_size: usize,
+    pub(crate) max_idle: Duration,
+    pub(crate) max_connections: usize,
+    pub(crate) seed: u64,
+}
+
+/// Makes connections.
+pub(super) struct Dialer {
+    config: NetworkConfig,
+}
+
+impl Dialer {
+    pub(super) fn new(config: NetworkConfig) -> Self {
+        Self { config }
+    }
+
+    /// Connects to a broker, and starts the connection's task.
+    pub(super) async fn dial(&self, node: &Node, lane: Lane) -> Result<Connection, KrafkaError> {
+        let deadline = drive::now() + self.config.connect_timeout;
+        let mut stream = self.open(node, deadline).await?;
+        let mut reader = FrameReader::new(MAX_HANDSHAKE_SIZE.min(self.config.max_response_size));
+        let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, deadline).await?;
+        reader.set_limit(self.config.max_response_size);
+
+        let jitter = Rng::stream(self.config.seed, &node.host).jitter(0.05);
+        let rules = Rules {
+            max_in_flight: match lane {
+                Lane::Produce => MAX_IN_FLIGHT_PRODUCE,
+                Lane::Fetch(_) | Lane::Coordination(_) | Lane::Control => MAX_IN_FLIGHT,
+            },
+            max_idle: self.config.max_idle,
+            expires_at: session.map(|lifetime| drive::now() + lifetime.mul_f64(SESSION_PART * jitter)),
+        };
+        let shared = Arc::new(Shared {
+            node: node.clone(),
+            client_id: self.config.client_id.clone(),
+            versions,
+            // The ids of the handshake are not used again.
+            next_correlation_id: AtomicI32::new(16),
+            is_closed: AtomicBool::new(false),
+            is_muted: AtomicBool::new(false),
+            pending: AtomicUsize::new(0),
+        });
+        let (inputs, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(driver::run(stream, reader, rules, shared.clone(), receiver));
+        Ok(Connection { shared, inputs })
+    }
+
+    async fn open(&self, node: &Node, deadline: Instant) -> Result<Box<dyn Stream>, KrafkaError> {
+        let connecting = self.config.connect.connect(&node.host, node.port);
+        let stream = match timeout_at(deadline.into(), connecting).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(why)) => return Err(unreachable(node, &why)),
+            Err(_) => return Err(self.late(node, "no connection")),
+        };
+        #[cfg(feature = "tls-ring")]
+        if let Some(tls) = &self.config.tls {
+            return match timeout_at(deadline.into(), tls.wrap(stream, &node.host)).await {
+                Ok(Ok(stream)) => Ok(stream),
+                Ok(Err(why)) => Err(super::tls::explain(node, &why)),
+                Err(_) => Err(self.late(node, "no end of the TLS handshake")),
+            };
+        }
+        Ok(stream)
+    }
+
+    async fn shake_hands(
+        &self,
+        stream: &mut Box<dyn Stream>,
+        reader: &mut FrameReader,
+        node: &Node,
+        deadline: Instant,
+    ) -> Result<(Versions, Option<Duration>), KrafkaError> {
+        let mut handshake =
+            Handshake::new(node.clone(), self.config.client_id.clone(), self.config.credentials.clone());
+        loop {
+            let what = handshake.step_name();
+            match handshake.poll(drive::now()) {
+                Some(Action::Send(frame)) => {
+                    let asked = timeout_at(deadline.into(), ask(stream, reader, frame)).await;
+                    let answer = asked.map_err(|_| self.late(node, &format!("no answer to {what}")))?;
+                    handshake.handle(answer.map_err(|loss| lost_early(&loss, what, node))?, drive::now());
+                }
+                Some(Action::Finish { versions, session }) => return Ok((versions, session)),
+                Some(Action::Fail(error)) => return Err(error),
+                None => unreachable!("a handshake that was answered asks, finishes or fails"),
+            }
+        }
+    }
+
+    #[cold]
+    fn late(&self, node: &Node, what: &str) -> KrafkaError {
+        let within = self.config.connect_timeout;
+        KrafkaError::timeout(format!(
+            "connecting to {node}: {what} within {within:?} (connect_timeout): is it a Kafka listener, and is the \
+             network between open?"
+        ))
+    }
+}
+
+/// Writes one request and reads its answer.
+async fn ask(stream: &mut Box<dyn Stream>, reader: &mut FrameReader, mut frame: Frame) -> Result<Bytes, Loss> {
+    let failed = |why: io::Error| Loss::Failed(why.kind(), why.to_string());
+    while frame.has_remaining() {
+        if stream.write_buf(&mut frame).await.map_err(failed)? == 0 {
+            return Err(Loss::Ended);
+        }
+    }
+    stream.flush().await.map_err(failed)?;
+    loop {
+        if let Some(answer) = reader.next_frame().map_err(Loss::Garbage)? {
+            return Ok(answer);
+        }
+        if stream.read_buf(&mut reader.space()).await.map_err(failed)? == 0 {
+            return Err(Loss::Ended);
+        }
+    }
+}
+
+#[cold]
+fn unreachable(node: &Node, why: &io::Error) -> KrafkaError {
+    let remedy = match why.kind() {
+        io::ErrorKind::ConnectionRefused => ": nothing listens there; is the broker running, and is the port right?",
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            ": is the address reachable from here?"
+        }
+        _ => "",
+    };
+    KrafkaError::network(format!("connecting to {node}"), io::Error::new(why.kind(), format!("{why}{remedy}")))
+}
+
+/// A peer that ends the connection during the handshake tells its reason by the moment.
+#[cold]
+fn lost_early(loss: &Loss, what: &str, node: &Node) -> KrafkaError {
+    match loss {
+        Loss::Ended | Loss::Failed(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => error::lost(
+            what,
+            node,
+            io::ErrorKind::ConnectionReset,
+            "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no Kafka \
+             broker?",
+        ),
+        Loss::Failed(..) | Loss::Garbage(_) => driver::lost(loss, what, node),
+    }
+}

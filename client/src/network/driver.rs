@@ -1,0 +1,326 @@
+//! The task of one connection: feeds its [`Channel`] with what callers submit and what the socket brings.
+//!
+//! Reading and writing progress independently: a peer that stops reading does not keep its answers from being read.
+
+use std::future::poll_fn;
+use std::io;
+use std::ops::ControlFlow;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use krafka_protocol::ApiKey;
+use krafka_protocol::frame::Frame;
+use krafka_protocol::machine::Machine;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+
+use super::channel::{Action, Channel, Failure, Input, Loss, Rules, Waiter};
+use super::error::{self, CallError};
+use super::frames::{FrameError, FrameReader, FrameWriter, room};
+use super::throttle::Throttled;
+use super::{Shared, decode};
+use crate::cluster::Node;
+use crate::drive;
+use crate::environment::Stream;
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// How long a closing stream may take to say good-bye (TLS does) after everybody who waited was told.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How many submitted requests are taken in before they are written, so that they go out together.
+const BURST: usize = 64;
+
+/// Who waits for the outcome of a request, whatever its type.
+pub(super) type Outcome = Box<dyn Deliver>;
+
+/// Hands the outcome of a request to its caller.
+pub(super) trait Deliver: Send {
+    fn is_abandoned(&self) -> bool;
+    /// Decodes the answer for the caller; how long the broker asks for silence.
+    fn answer(self: Box<Self>, body: Bytes) -> Option<Duration>;
+    fn sent(self: Box<Self>);
+    fn fail(self: Box<Self>, error: CallError);
+    fn key(&self) -> ApiKey;
+}
+
+impl Waiter for Outcome {
+    fn is_abandoned(&self) -> bool {
+        (**self).is_abandoned()
+    }
+}
+
+/// A caller that waits for a response of type `T`.
+pub(super) struct Typed<T> {
+    pub(super) key: ApiKey,
+    pub(super) version: i16,
+    pub(super) node: Node,
+    pub(super) sender: oneshot::Sender<Result<T, CallError>>,
+}
+
+impl<T: krafka_protocol::Message + Throttled + Send + 'static> Deliver for Typed<T> {
+    fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    fn answer(self: Box<Self>, body: Bytes) -> Option<Duration> {
+        let decoded = decode::<T>(self.key, self.version, body);
+        let throttle = decoded.as_ref().ok().and_then(|response| response.throttle(self.version));
+        let what = || format!("{} version {}", self.key.name(), self.version);
+        let answer = decoded.map_err(|why| CallError::sent(error::malformed(&what(), &self.node, why)));
+        // Nobody may be left to hear it; the throttle counts all the same.
+        let _ = self.sender.send(answer);
+        throttle
+    }
+
+    fn sent(self: Box<Self>) {
+        unreachable!("a request with an answer is not done when it is written")
+    }
+
+    fn fail(self: Box<Self>, error: CallError) {
+        let _ = self.sender.send(Err(error));
+    }
+
+    fn key(&self) -> ApiKey {
+        self.key
+    }
+}
+
+/// A caller that only wants to know that its request was written.
+pub(super) struct Unanswered {
+    pub(super) key: ApiKey,
+    pub(super) sender: oneshot::Sender<Result<(), CallError>>,
+}
+
+impl Deliver for Unanswered {
+    fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    fn answer(self: Box<Self>, _body: Bytes) -> Option<Duration> {
+        unreachable!("the channel matches answers only with requests that have one")
+    }
+
+    fn sent(self: Box<Self>) {
+        let _ = self.sender.send(Ok(()));
+    }
+
+    fn fail(self: Box<Self>, error: CallError) {
+        let _ = self.sender.send(Err(error));
+    }
+
+    fn key(&self) -> ApiKey {
+        self.key
+    }
+}
+
+/// The socket with what was read from it and what is still to be written.
+struct Io {
+    stream: Box<dyn Stream>,
+    reader: FrameReader,
+    writer: FrameWriter<Frame>,
+    /// Written to the stream, but perhaps not yet passed on by it (TLS).
+    is_unflushed: bool,
+}
+
+/// What the socket did.
+enum Event {
+    /// It took whole frames, so many.
+    Wrote(usize),
+    /// It brought bytes.
+    Read,
+    Lost(Loss),
+}
+
+impl Io {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        // Writing first: what is asked sooner is answered sooner. A write that blocks falls through to reading.
+        match self.poll_write(cx) {
+            Poll::Ready(Ok(frames)) => return Poll::Ready(Event::Wrote(frames)),
+            Poll::Ready(Err(error)) => return Poll::Ready(Event::Lost(failed(&error))),
+            Poll::Pending => {}
+        }
+        let mut space = self.reader.space();
+        match pin!(self.stream.read_buf(&mut space)).poll(cx) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Event::Lost(Loss::Ended)),
+            Poll::Ready(Ok(_)) => Poll::Ready(Event::Read),
+            Poll::Ready(Err(error)) => Poll::Ready(Event::Lost(failed(&error))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// One write, or the flush after the last; pending also when there is nothing to write.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let stream = Pin::new(&mut *self.stream);
+        if self.writer.is_empty() {
+            if self.is_unflushed && stream.poll_flush(cx)?.is_ready() {
+                self.is_unflushed = false;
+            }
+            return Poll::Pending;
+        }
+        let (written, frames) = if stream.is_write_vectored() {
+            let mut pieces = room();
+            let filled = self.writer.pieces(&mut pieces);
+            let Poll::Ready(written) = stream.poll_write_vectored(cx, &pieces[..filled])? else { return Poll::Pending };
+            (written, self.writer.advance(written))
+        } else {
+            let Poll::Ready(written) = stream.poll_write(cx, self.writer.gather())? else { return Poll::Pending };
+            (written, self.writer.advance_gathered(written))
+        };
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        self.is_unflushed = true;
+        Poll::Ready(Ok(frames))
+    }
+}
+
+fn failed(error: &io::Error) -> Loss {
+    Loss::Failed(error.kind(), error.to_string())
+}
+
+/// Runs a connection until it closes.
+pub(super) async fn run(
+    stream: Box<dyn Stream>,
+    reader: FrameReader,
+    rules: Rules,
+    shared: Arc<Shared>,
+    mut inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
+) {
+    let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false };
+    let mut channel = Channel::new(rules, drive::now());
+    let mut has_callers = true;
+    // The handshake may have read past its own end.
+    take_frames(&mut io.reader, &mut channel);
+    while carry_out(&mut channel, &mut io.writer, &shared).is_continue() {
+        shared.pending.store(channel.pending(), Ordering::Relaxed);
+        shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
+        tokio::select! {
+            // The socket before the callers, so that their requests meet an up-to-date count of what is in flight. The
+            // clock last: an answer that has arrived is not late.
+            biased;
+            event = poll_fn(|cx| io.poll(cx)) => match event {
+                Event::Wrote(frames) => (0..frames).for_each(|_| channel.handle(Input::Written, drive::now())),
+                Event::Read => take_frames(&mut io.reader, &mut channel),
+                Event::Lost(loss) => channel.handle(Input::Lost(loss), drive::now()),
+            },
+            input = inputs.recv(), if has_callers => {
+                has_callers = input.is_some();
+                channel.handle(input.unwrap_or(Input::Retired), drive::now());
+            }
+            () = drive::sleep_until(channel.deadline()) => {}
+        }
+        for _ in 0..BURST {
+            let Ok(input) = inputs.try_recv() else { break };
+            channel.handle(input, drive::now());
+        }
+    }
+    // What was submitted while the last actions were carried out still gets an answer.
+    inputs.close();
+    while let Ok(input) = inputs.try_recv() {
+        channel.handle(input, drive::now());
+    }
+    let _ = carry_out(&mut channel, &mut io.writer, &shared);
+    shared.pending.store(0, Ordering::Relaxed);
+    // Best effort: the peer may be gone or not read any more.
+    let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;
+}
+
+fn take_frames(reader: &mut FrameReader, channel: &mut Channel<Frame, Outcome>) {
+    loop {
+        let input = match reader.next_frame() {
+            Ok(Some(body)) => {
+                let id = body.first_chunk().expect("the reader refuses frames shorter than a correlation id");
+                Input::Received { correlation_id: i32::from_be_bytes(*id), body }
+            }
+            Ok(None) => return,
+            Err(error) => Input::Lost(Loss::Garbage(error)),
+        };
+        let is_last = matches!(input, Input::Lost(_));
+        channel.handle(input, drive::now());
+        if is_last {
+            return;
+        }
+    }
+}
+
+fn carry_out(
+    channel: &mut Channel<Frame, Outcome>,
+    writer: &mut FrameWriter<Frame>,
+    shared: &Shared,
+) -> ControlFlow<()> {
+    let mut flow = ControlFlow::Continue(());
+    while let Some(action) = channel.poll(drive::now()) {
+        match action {
+            Action::Write(frame) => writer.push(frame),
+            Action::Answer { waiter, body } => {
+                if let Some(silence) = waiter.answer(body) {
+                    tracing::debug!(node = %shared.node, ?silence, "throttled");
+                    channel.handle(Input::Throttled(silence), drive::now());
+                }
+            }
+            Action::Sent(waiter) => waiter.sent(),
+            Action::Fail { waiter, failure, possibly_written } => {
+                let error = explain(&failure, waiter.key().name(), &shared.node);
+                let error = if possibly_written { CallError::sent(error) } else { CallError::unsent(error) };
+                waiter.fail(error);
+            }
+            Action::Drain => shared.is_closed.store(true, Ordering::Release),
+            Action::Close(reason) => {
+                tracing::debug!(node = %shared.node, ?reason, "connection closed");
+                shared.is_closed.store(true, Ordering::Release);
+                flow = ControlFlow::Break(());
+            }
+        }
+    }
+    flow
+}
+
+/// What a failure means for one request.
+#[cold]
+fn explain(failure: &Failure, what: &str, node: &Node) -> KrafkaError {
+    match failure {
+        Failure::TimedOut(after) => error::late(what, node, *after),
+        Failure::Behind => {
+            let why = "an earlier request on the same connection failed and closed it";
+            error::lost(what, node, io::ErrorKind::ConnectionAborted, why)
+        }
+        Failure::Lost(loss) => lost(loss, what, node),
+        Failure::Unexpected { expected, received } => {
+            let expected = expected.map_or_else(|| "none".to_owned(), |id| format!("{id}"));
+            let message = format!("{what} at {node}: expected the response {expected}, and {received} came");
+            KrafkaError::protocol(ProtocolErrorKind::UnexpectedResponse, message)
+        }
+        Failure::Closed => error::lost(
+            what,
+            node,
+            io::ErrorKind::NotConnected,
+            "the connection was closed before the request was sent",
+        ),
+        Failure::Full => error::lost(
+            what,
+            node,
+            io::ErrorKind::WouldBlock,
+            "too many requests wait for this connection: ask for less at a time",
+        ),
+    }
+}
+
+/// What the end of the socket means for one request, or for the handshake.
+#[cold]
+pub(super) fn lost(loss: &Loss, what: &str, node: &Node) -> KrafkaError {
+    match loss {
+        Loss::Ended => error::lost(what, node, io::ErrorKind::ConnectionReset, "the broker closed the connection"),
+        Loss::Failed(kind, why) => error::lost(what, node, *kind, why.as_str()),
+        Loss::Garbage(garbage) => {
+            let kind = match garbage {
+                FrameError::Http | FrameError::Tls => ProtocolErrorKind::NotKafka,
+                FrameError::BadLength(_) | FrameError::TooLarge { .. } => ProtocolErrorKind::Malformed,
+            };
+            KrafkaError::protocol(kind, format!("{what} at {node}: {garbage}"))
+        }
+    }
+}

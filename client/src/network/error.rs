@@ -1,0 +1,72 @@
+//! [`CallError`]: why a request has no answer, and whether it may have taken effect all the same.
+
+use std::io;
+use std::time::Duration;
+
+use crate::cluster::Node;
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// Why a request was not answered.
+///
+/// Whoever retries must know two things: whether trying again can help, and whether the broker may have done what was
+/// asked.
+#[derive(Clone, Debug)]
+pub(crate) struct CallError {
+    error: KrafkaError,
+    possibly_written: bool,
+}
+
+impl CallError {
+    /// The request never left this process.
+    #[cold]
+    pub(crate) fn unsent(error: KrafkaError) -> Self {
+        Self { error, possibly_written: false }
+    }
+
+    /// Some or all of the request's bytes were handed to the network: the broker may act on it.
+    #[cold]
+    pub(crate) fn sent(error: KrafkaError) -> Self {
+        Self { error, possibly_written: true }
+    }
+
+    /// Whether the broker may have seen the request.
+    pub(crate) fn possibly_written(&self) -> bool {
+        self.possibly_written
+    }
+
+    /// Whether the same request may succeed on another connection, or later.
+    pub(crate) fn is_retriable(&self) -> bool {
+        self.error.is_retriable()
+    }
+
+    /// What to tell the user.
+    pub(crate) fn error(&self) -> &KrafkaError {
+        &self.error
+    }
+}
+
+impl From<CallError> for KrafkaError {
+    fn from(error: CallError) -> Self {
+        error.error
+    }
+}
+
+/// A connection is gone, or could not be used; the reason is in words.
+#[cold]
+pub(crate) fn lost(what: &str, node: &Node, kind: io::ErrorKind, why: impl Into<String>) -> KrafkaError {
+    KrafkaError::network(format!("{what} at {node}"), io::Error::new(kind, why.into()))
+}
+
+/// No answer came in time.
+#[cold]
+pub(crate) fn late(what: &str, node: &Node, after: Duration) -> KrafkaError {
+    KrafkaError::timeout(format!(
+        "{what} at {node}: no answer within {after:?} (request_timeout); the connection was closed"
+    ))
+}
+
+/// The peer's bytes make no sense.
+#[cold]
+pub(crate) fn malformed(what: &str, node: &Node, why: impl std::fmt::Display) -> KrafkaError {
+    KrafkaError::protocol(ProtocolErrorKind::Malformed, format!("{what} at {node}: the answer does not decode: {why}"))
+}

@@ -1,0 +1,264 @@
+//! What happens on a new connection before it is used: ApiVersions, then SASL.
+//!
+//! ```text
+//!   ApiVersions, our highest ──ok──▶ SaslHandshake ──ok──▶ SaslAuthenticate ──ok──▶ ready
+//!        │  ▲                                                                        ▲
+//!        │  └── once more, at the version that the refusal names                     │
+//!        └──ok, without SASL ─────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! KIP-511: a broker that does not know our version of ApiVersions refuses in the layout of version 0, and names the range
+//! that it does know, so that guessing too high costs one round trip and nothing else.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use krafka_protocol::frame::{Frame, encode_request};
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, DecodeError, ErrorCode, Message, Reader, Request,
+    SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse, Str,
+    decode_response_header,
+};
+
+use super::error;
+use super::versions::Versions;
+use crate::auth::Credentials;
+use crate::cluster::Node;
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// Kafka's pattern for these two is `[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?`.
+const SOFTWARE_NAME: &str = "krafka";
+const SOFTWARE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The answer to the request that was sent last, without its length.
+pub(crate) type Input = Bytes;
+
+/// What to do next.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Write a request, and read its answer.
+    Send(Frame),
+    /// The connection can be used.
+    Finish { versions: Versions, session: Option<Duration> },
+    /// It cannot.
+    Fail(KrafkaError),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    ApiVersions { version: i16 },
+    SaslHandshake { version: i16 },
+    SaslAuthenticate { version: i16 },
+    Done,
+}
+
+/// The machine of one new connection.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    node: Node,
+    client_id: std::sync::Arc<str>,
+    credentials: Option<Credentials>,
+    step: Step,
+    versions: Versions,
+    correlation_id: i32,
+    actions: VecDeque<Action>,
+}
+
+impl Handshake {
+    pub(crate) fn new(node: Node, client_id: std::sync::Arc<str>, credentials: Option<Credentials>) -> Self {
+        let mut handshake = Self {
+            node,
+            client_id,
+            credentials,
+            step: Step::Done,
+            versions: Versions::default(),
+            correlation_id: -1,
+            actions: VecDeque::new(),
+        };
+        handshake.ask_versions(ApiVersionsRequest::VERSIONS.max);
+        handshake
+    }
+
+    /// What is being waited for, in words.
+    pub(crate) fn step_name(&self) -> &'static str {
+        match self.step {
+            Step::ApiVersions { .. } => ApiKey::ApiVersions.name(),
+            Step::SaslHandshake { .. } => ApiKey::SaslHandshake.name(),
+            Step::SaslAuthenticate { .. } | Step::Done => ApiKey::SaslAuthenticate.name(),
+        }
+    }
+
+    fn ask_versions(&mut self, version: i16) {
+        self.step = Step::ApiVersions { version };
+        let request = ApiVersionsRequest {
+            client_software_name: Str::from_static(SOFTWARE_NAME),
+            client_software_version: Str::from_static(SOFTWARE_VERSION),
+            ..ApiVersionsRequest::default()
+        };
+        self.send(&request, version);
+    }
+
+    fn send<R: Request>(&mut self, request: &R, version: i16) {
+        self.correlation_id += 1;
+        match encode_request(request, version, self.correlation_id, Some(&*self.client_id)) {
+            Ok(frame) => self.actions.push_back(Action::Send(frame)),
+            Err(why) => {
+                let message = format!("{} to {}: {why}", R::KEY.name(), self.node);
+                self.fail(KrafkaError::protocol(ProtocolErrorKind::Unencodable, message));
+            }
+        }
+    }
+
+    fn versions_answered(&mut self, sent: i16, body: Bytes) {
+        let read = |input: &mut Reader| ApiVersionsResponse::decode_answer(input, sent);
+        let answer = match self.decode(ApiKey::ApiVersions, sent, body, read) {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(error),
+        };
+        match ErrorCode(answer.error_code) {
+            ErrorCode::UNSUPPORTED_VERSION => self.versions_refused(sent, &answer),
+            code if code.is_ok() => {
+                let ranges =
+                    answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
+                match Versions::new(ranges) {
+                    Ok(versions) => {
+                        self.versions = versions;
+                        self.authenticate();
+                    }
+                    Err(why) => self.fail(error::malformed("ApiVersions", &self.node, why)),
+                }
+            }
+            code => self.fail(KrafkaError::broker(code, format!("ApiVersions at {}", self.node))),
+        }
+    }
+
+    fn versions_refused(&mut self, sent: i16, refusal: &ApiVersionsResponse) {
+        let range = refusal.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions as i16);
+        let retry = range.map_or(0, |range| range.max_version.min(ApiVersionsRequest::VERSIONS.max));
+        // A hint that is not lower than what was refused would be refused again, for ever.
+        if retry < sent && retry >= ApiVersionsRequest::VERSIONS.min {
+            self.ask_versions(retry);
+        } else {
+            let message =
+                format!("{} refuses version {sent} of ApiVersions, and offers version {retry} instead", self.node);
+            self.fail(KrafkaError::protocol(ProtocolErrorKind::UnsupportedVersion, message));
+        }
+    }
+
+    fn authenticate(&mut self) {
+        let Some(credentials) = &self.credentials else { return self.finish(None) };
+        let mechanism = Str::from(credentials.mechanism());
+        match self.versions.negotiate::<SaslHandshakeRequest>() {
+            Ok(version) => {
+                self.step = Step::SaslHandshake { version };
+                self.send(&SaslHandshakeRequest { mechanism }, version);
+            }
+            Err(mismatch) => self.fail(mismatch.at(&self.node)),
+        }
+    }
+
+    fn mechanism_answered(&mut self, version: i16, body: Bytes) {
+        let read = |input: &mut Reader| SaslHandshakeResponse::decode(input, version);
+        let answer = match self.decode(ApiKey::SaslHandshake, version, body, read) {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(error),
+        };
+        let credentials = self.credentials.as_ref().expect("SASL starts only with credentials");
+        let code = ErrorCode(answer.error_code);
+        if !code.is_ok() {
+            let enabled = answer.mechanisms.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "authenticating with {} at {}: {code}; the broker enables {}",
+                credentials.mechanism(),
+                self.node,
+                if enabled.is_empty() { "no mechanism" } else { &enabled },
+            );
+            return self.fail(KrafkaError::auth(message));
+        }
+        match self.versions.negotiate::<SaslAuthenticateRequest>() {
+            Ok(version) => {
+                let request = SaslAuthenticateRequest { auth_bytes: credentials.initial_response() };
+                self.step = Step::SaslAuthenticate { version };
+                self.send(&request, version);
+            }
+            Err(mismatch) => self.fail(mismatch.at(&self.node)),
+        }
+    }
+
+    fn authentication_answered(&mut self, version: i16, body: Bytes) {
+        let read = |input: &mut Reader| SaslAuthenticateResponse::decode(input, version);
+        let answer = match self.decode(ApiKey::SaslAuthenticate, version, body, read) {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(error),
+        };
+        let code = ErrorCode(answer.error_code);
+        if code.is_ok() {
+            let lifetime = u64::try_from(answer.session_lifetime_ms).unwrap_or(0);
+            return self.finish((lifetime > 0).then(|| Duration::from_millis(lifetime)));
+        }
+        let mechanism = self.credentials.as_ref().map_or("SASL", Credentials::mechanism);
+        let said = answer.error_message.as_deref().unwrap_or("no reason given");
+        self.fail(KrafkaError::auth(format!(
+            "authenticating with {mechanism} at {}: {code} ({said}): check the user name and the password",
+            self.node
+        )));
+    }
+
+    fn decode<T>(
+        &self,
+        key: ApiKey,
+        version: i16,
+        body: Bytes,
+        read: impl FnOnce(&mut Reader) -> Result<T, DecodeError>,
+    ) -> Result<T, KrafkaError> {
+        let mut input = Reader::new(body);
+        let decoded = decode_response_header(key, version, &mut input)
+            .and_then(|correlation_id| read(&mut input).map(|message| (correlation_id, message)));
+        match decoded {
+            Ok((correlation_id, message)) if correlation_id == self.correlation_id => Ok(message),
+            Ok((correlation_id, _)) => Err(KrafkaError::protocol(
+                ProtocolErrorKind::UnexpectedResponse,
+                format!("{} at {}: the answer to request {correlation_id} came", key.name(), self.node),
+            )),
+            Err(why) => Err(error::malformed(key.name(), &self.node, why)),
+        }
+    }
+
+    fn finish(&mut self, session: Option<Duration>) {
+        self.step = Step::Done;
+        self.actions.push_back(Action::Finish { versions: std::mem::take(&mut self.versions), session });
+    }
+
+    fn fail(&mut self, error: KrafkaError) {
+        self.step = Step::Done;
+        self.actions.push_back(Action::Fail(error));
+    }
+}
+
+impl Machine for Handshake {
+    type Input = Input;
+    type Action = Action;
+
+    fn handle(&mut self, body: Bytes, _now: Instant) {
+        match self.step {
+            Step::ApiVersions { version } => self.versions_answered(version, body),
+            Step::SaslHandshake { version } => self.mechanism_answered(version, body),
+            Step::SaslAuthenticate { version } => self.authentication_answered(version, body),
+            Step::Done => {}
+        }
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// The dialer bounds the whole attempt by the connect timeout.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

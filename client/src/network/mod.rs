@@ -1,0 +1,263 @@
+//! Connections to brokers: ask the [`Network`] for one, then call it.
+//!
+//! ```text
+//!   Network ── pool: slots ◆, one per (broker, lane) ── dial: connect, TLS, handshake ◆
+//!      │
+//!      └─▶ Connection ── submit ──▶ driver ── channel ◆, frames ──▶ the wire
+//! ```
+//!
+//! **Lanes.** A broker reads one request per connection at a time, so whatever it may park (a long-poll Fetch, a
+//! JoinGroup) holds back everything behind it. Each purpose therefore has its own connection: a produce request never
+//! waits for a fetch, nor a heartbeat for either.
+
+mod channel;
+mod dial;
+mod driver;
+mod error;
+mod frames;
+mod handshake;
+mod pool;
+mod slots;
+mod tcp;
+mod throttle;
+#[cfg(feature = "tls-ring")]
+mod tls;
+mod versions;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use krafka_protocol::{Message, Request};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use self::channel::Waiter;
+use self::channel::{Input, Queued};
+pub(crate) use self::dial::NetworkConfig;
+use self::driver::{Outcome, Typed};
+pub(crate) use self::error::CallError;
+use self::pool::Pool;
+pub(crate) use self::tcp::TcpConnect;
+pub(crate) use self::throttle::Throttled;
+#[cfg(feature = "tls-ring")]
+pub(crate) use self::tls::Tls;
+use self::versions::Versions;
+use crate::cluster::Node;
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// What a connection is for. Requests of different lanes never wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Lane {
+    /// Produce requests, of all producers of the handle.
+    Produce,
+    /// The long polls of one consumer.
+    Fetch(u64),
+    /// What one group member tells its coordinator.
+    Coordination(u64),
+    /// Metadata, admin calls, FindCoordinator, transactions.
+    Control,
+}
+
+/// The connections of one client handle. Cheap to clone; all clones share them.
+#[derive(Clone)]
+pub(crate) struct Network {
+    pool: Arc<Pool>,
+}
+
+impl Network {
+    pub(crate) fn new(config: NetworkConfig) -> Self {
+        Self { pool: Arc::new(Pool::new(config)) }
+    }
+
+    /// A usable connection to a broker: the one there is, or a new one.
+    ///
+    /// Callers that want the same new connection share one attempt, bounded by the connect timeout. After a failed
+    /// attempt the address is left alone for a while; a call in that time fails at once with the attempt's error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop the attempt: others may wait for it, and the next caller will.
+    pub(crate) async fn connection(&self, node: &Node, lane: Lane) -> Result<Connection, CallError> {
+        self.pool.connection(node, lane).await
+    }
+
+    /// How bad a choice a broker is for a request that any can serve; the lowest is the best.
+    pub(crate) fn cost(&self, node: &Node, lane: Lane) -> u64 {
+        self.pool.cost(node, lane)
+    }
+
+    /// Closes all connections once their pending requests are done, and refuses new ones.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// One connection to one broker. Cheap to clone; it stays open while the pool or anybody holds it.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    inputs: mpsc::UnboundedSender<Input<krafka_protocol::frame::Frame, Outcome>>,
+}
+
+/// What a connection's callers and its task both see.
+struct Shared {
+    node: Node,
+    client_id: Arc<str>,
+    versions: Versions,
+    next_correlation_id: AtomicI32,
+    /// Set by the task when it takes no more requests.
+    is_closed: AtomicBool,
+    is_muted: AtomicBool,
+    pending: AtomicUsize,
+}
+
+impl Connection {
+    /// The broker at the other end.
+    pub(crate) fn node(&self) -> &Node {
+        &self.shared.node
+    }
+
+    /// Whether it takes no more requests. Then ask the [`Network`] for another.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.is_closed.load(Ordering::Acquire)
+    }
+
+    /// How many submitted requests are not done.
+    pub(crate) fn pending(&self) -> usize {
+        self.shared.pending.load(Ordering::Relaxed)
+    }
+
+    /// Whether the broker asked for silence at present.
+    pub(crate) fn is_muted(&self) -> bool {
+        self.shared.is_muted.load(Ordering::Relaxed)
+    }
+
+    /// The highest version of an API that the broker and this client speak.
+    ///
+    /// # Errors
+    /// When they share none, or the broker does not serve the API: names the API and both ranges.
+    pub(crate) fn version<R: Request>(&self) -> Result<i16, CallError> {
+        self.shared.versions.negotiate::<R>().map_err(|mismatch| CallError::unsent(mismatch.at(self.node())))
+    }
+
+    /// Queues a request, in call order. `timeout` runs from the moment when it is written.
+    ///
+    /// # Cancel safety
+    /// Dropping the [`Pending`] before the request is written means that it never is; after, its answer is discarded.
+    pub(crate) fn submit<R: Request>(&self, request: R, timeout: Duration) -> Pending<R::Response>
+    where
+        R::Response: Throttled + Send + 'static,
+    {
+        match self.version::<R>() {
+            Ok(version) => self.submit_at(request, version, timeout),
+            Err(error) => Pending::failed(error),
+        }
+    }
+
+    /// Queues a request in a version that the caller chose, at most what [`Connection::version`] returned.
+    #[expect(clippy::needless_pass_by_value, reason = "a request is sent once; taking it lets its buffers go early")]
+    pub(crate) fn submit_at<R: Request>(&self, request: R, version: i16, timeout: Duration) -> Pending<R::Response>
+    where
+        R::Response: Throttled + Send + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let typed = Typed::<R::Response> { key: R::KEY, version, node: self.shared.node.clone(), sender };
+        self.queue(&request, version, timeout, Box::new(typed), true);
+        Pending { answer: Answer::Waiting(receiver) }
+    }
+
+    /// Queues a request that the broker does not answer (Produce with acks=0). Done when the socket took all of it.
+    #[expect(clippy::needless_pass_by_value, reason = "a request is sent once; taking it lets its buffers go early")]
+    pub(crate) fn submit_unanswered<R: Request>(&self, request: R, version: i16, timeout: Duration) -> Pending<()> {
+        let (sender, receiver) = oneshot::channel();
+        let written = driver::Unanswered { key: R::KEY, sender };
+        self.queue(&request, version, timeout, Box::new(written), false);
+        Pending { answer: Answer::Waiting(receiver) }
+    }
+
+    /// Submits a request and waits for its answer.
+    ///
+    /// # Cancel safety
+    /// As for [`Connection::submit`].
+    pub(crate) async fn call<R: Request>(&self, request: R, timeout: Duration) -> Result<R::Response, CallError>
+    where
+        R::Response: Throttled + Send + 'static,
+    {
+        self.submit(request, timeout).await
+    }
+
+    /// Finishes what was submitted, then closes.
+    fn retire(&self) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        // A connection whose task has ended is closed already.
+        let _ = self.inputs.send(Input::Retired);
+    }
+
+    fn queue<R: Request>(&self, request: &R, version: i16, timeout: Duration, waiter: Outcome, is_answered: bool) {
+        let correlation_id = self.shared.next_correlation_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
+        let client_id = Some(&*self.shared.client_id);
+        let frame = match krafka_protocol::frame::encode_request(request, version, correlation_id, client_id) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let message = format!("{} version {version} to {}: {error}", R::KEY.name(), self.node());
+                let error = KrafkaError::protocol(ProtocolErrorKind::Unencodable, message);
+                return waiter.fail(CallError::unsent(error));
+            }
+        };
+        let request = Queued { correlation_id, frame, waiter, timeout, is_answered };
+        if let Err(mpsc::error::SendError(Input::Submitted(request))) = self.inputs.send(Input::Submitted(request)) {
+            let what = R::KEY.name();
+            let error = error::lost(what, self.node(), io::ErrorKind::NotConnected, "the connection was closed");
+            request.waiter.fail(CallError::unsent(error));
+        }
+    }
+}
+
+/// A submitted request: a future of its answer. Dropping it abandons the answer.
+#[must_use = "dropping it abandons the request"]
+pub(crate) struct Pending<T> {
+    answer: Answer<T>,
+}
+
+enum Answer<T> {
+    Waiting(oneshot::Receiver<Result<T, CallError>>),
+    Failed(Option<CallError>),
+}
+
+impl<T> Pending<T> {
+    #[cold]
+    fn failed(error: CallError) -> Self {
+        Self { answer: Answer::Failed(Some(error)) }
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.answer {
+            Answer::Waiting(receiver) => Pin::new(receiver).poll(cx).map(|answer| match answer {
+                Ok(answer) => answer,
+                // The connection's task ended without a word: its runtime is shutting down.
+                Err(_) => Err(CallError::sent(KrafkaError::closed("the connection's task was stopped"))),
+            }),
+            Answer::Failed(error) => Poll::Ready(Err(error.take().expect("a future is not polled after its end"))),
+        }
+    }
+}
+
+impl<T> Unpin for Pending<T> {}
+
+/// An answer that the caller decodes no further: [`Message`] is what the driver needs to know of it.
+fn decode<T: Message>(
+    key: krafka_protocol::ApiKey,
+    version: i16,
+    body: bytes::Bytes,
+) -> Result<T, krafka_protocol::DecodeError> {
+    let mut reader = krafka_protocol::Reader::new(body);
+    krafka_protocol::decode_response_header(key, version, &mut reader)?;
+    T::decode(&mut reader, version)
+}

@@ -1,0 +1,127 @@
+//! The pool: carries out what the [`Slots`] decide.
+//!
+//! The slots are behind a mutex that is held for a look-up and never across an `.await`; attempts run in tasks of their
+//! own, so that a caller that gives up does not take the attempt of the others with it.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use krafka_protocol::machine::Machine;
+use tokio::sync::oneshot;
+
+use super::dial::{Dialer, NetworkConfig};
+use super::error::CallError;
+use super::slots::{Action, Input, Key, Refusal, Slots, Slotted};
+use super::{Connection, Lane};
+use crate::cluster::Node;
+use crate::drive;
+use crate::error::KrafkaError;
+
+type Waiter = oneshot::Sender<Result<Connection, CallError>>;
+
+/// The connections of one handle.
+pub(super) struct Pool {
+    slots: Mutex<Slots<Connection, Waiter, CallError>>,
+    dialer: Dialer,
+}
+
+impl Slotted for Connection {
+    fn is_closed(&self) -> bool {
+        Self::is_closed(self)
+    }
+
+    fn pending(&self) -> usize {
+        Self::pending(self)
+    }
+
+    fn is_muted(&self) -> bool {
+        Self::is_muted(self)
+    }
+}
+
+impl Pool {
+    pub(super) fn new(config: NetworkConfig) -> Self {
+        let slots = Mutex::new(Slots::new(config.max_connections, config.seed));
+        Self { slots, dialer: Dialer::new(config) }
+    }
+
+    pub(super) async fn connection(self: &Arc<Self>, node: &Node, lane: Lane) -> Result<Connection, CallError> {
+        let key = Key::new(node, lane);
+        if let Some(connection) = self.with_slots(|slots| slots.ready(&key, drive::now())) {
+            return Ok(connection);
+        }
+        let (waiter, connection) = oneshot::channel();
+        self.handle(Input::Wanted { node: node.clone(), lane, waiter });
+        connection.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    pub(super) fn cost(&self, node: &Node, lane: Lane) -> u64 {
+        self.with_slots(|slots| slots.cost(node, lane, drive::now()))
+    }
+
+    pub(super) fn close(self: &Arc<Self>) {
+        self.handle(Input::Closed);
+    }
+
+    fn with_slots<T>(&self, use_them: impl FnOnce(&mut Slots<Connection, Waiter, CallError>) -> T) -> T {
+        use_them(&mut self.slots.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn handle(self: &Arc<Self>, input: Input<Connection, Waiter, CallError>) {
+        let actions = self.with_slots(|slots| {
+            let now = drive::now();
+            slots.handle(input, now);
+            std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>()
+        });
+        for action in actions {
+            match action {
+                Action::Dial { key, node } => self.dial(key, node),
+                // A waiter that is gone leaves the connection to the next.
+                Action::Give { waiter, connection } => drop(waiter.send(Ok(connection))),
+                Action::Refuse { waiter, refusal } => drop(waiter.send(Err(explain(refusal)))),
+                Action::Retire(connection) => connection.retire(),
+            }
+        }
+    }
+
+    fn dial(self: &Arc<Self>, key: Key, node: Node) {
+        let pool = self.clone();
+        tokio::spawn(async move {
+            let lane = key.lane();
+            let input = match pool.dialer.dial(&node, lane).await {
+                Ok(connection) => Input::Connected { key, connection },
+                Err(error) => {
+                    tracing::warn!(%node, ?lane, %error, "could not connect");
+                    Input::Failed { key, error: CallError::unsent(error) }
+                }
+            };
+            pool.handle(input);
+        });
+    }
+}
+
+#[cold]
+fn explain(refusal: Refusal<CallError>) -> CallError {
+    match refusal {
+        Refusal::Failed(error) => error,
+        Refusal::Full { max_connections } => CallError::unsent(KrafkaError::network(
+            "opening a connection",
+            io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                format!(
+                    "all {max_connections} connections that max_connections allows are in use: raise it, or try again"
+                ),
+            ),
+        )),
+        Refusal::Crowded => CallError::unsent(KrafkaError::network(
+            "opening a connection",
+            io::Error::new(io::ErrorKind::WouldBlock, "too many callers wait for it already"),
+        )),
+        Refusal::Closed => closed(),
+    }
+}
+
+#[cold]
+fn closed() -> CallError {
+    CallError::unsent(KrafkaError::closed("the Kafka handle was closed"))
+}

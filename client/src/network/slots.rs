@@ -1,0 +1,280 @@
+//! The pool's slots: at most one connection per broker and lane, one attempt at a time, and who waits for it.
+//!
+//! ```text
+//!   empty ──wanted──▶ dialing ──connected──▶ ready ──closed──▶ empty
+//!     ▲                  │
+//!     └──── failed: the address is left alone, 50 ms at first, 1 s at last
+//! ```
+//!
+//! Idle connections close by themselves (see `channel.rs`); their slots are swept when the next one is filled.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use krafka_protocol::Str;
+use krafka_protocol::machine::Machine;
+
+use super::Lane;
+use crate::backoff::Backoff;
+use crate::cluster::Node;
+use crate::limits::MAX_WAITERS;
+use crate::rng::Rng;
+
+/// Kafka's `reconnect.backoff.ms` and `reconnect.backoff.max.ms`.
+const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+
+/// A failure this long ago is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// What a slot holds.
+pub(crate) trait Slotted: Clone {
+    /// Whether it takes no more requests.
+    fn is_closed(&self) -> bool;
+    /// How many requests are not done.
+    fn pending(&self) -> usize;
+    /// Whether it must keep silent.
+    fn is_muted(&self) -> bool;
+}
+
+/// Which slot: a broker at an address, and a lane. A broker that moves gets new slots; the old ones run dry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    id: i32,
+    host: Str,
+    port: u16,
+    lane: Lane,
+}
+
+impl Key {
+    pub(crate) fn new(node: &Node, lane: Lane) -> Self {
+        Self { id: node.id, host: node.host.clone(), port: node.port, lane }
+    }
+
+    pub(crate) fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    fn address(&self) -> (Str, u16) {
+        (self.host.clone(), self.port)
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Input<C, W, E> {
+    /// Somebody wants a connection.
+    Wanted { node: Node, lane: Lane, waiter: W },
+    /// An attempt succeeded.
+    Connected { key: Key, connection: C },
+    /// An attempt failed.
+    Failed { key: Key, error: E },
+    /// The client is closing.
+    Closed,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Action<C, W, E> {
+    /// Start an attempt.
+    Dial { key: Key, node: Node },
+    /// Hand over a connection.
+    Give { waiter: W, connection: C },
+    /// Say why there is none.
+    Refuse { waiter: W, refusal: Refusal<E> },
+    /// Let a connection finish what it has, then close.
+    Retire(C),
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal<E> {
+    /// The attempt failed, now or within the backoff before.
+    Failed(E),
+    /// All connections that the user allows are in use.
+    Full { max_connections: usize },
+    /// Too many callers wait for the same connection.
+    Crowded,
+    /// The client was closed.
+    Closed,
+}
+
+#[derive(Debug)]
+enum Slot<C, W> {
+    Dialing(Vec<W>),
+    Ready { connection: C, used: Instant },
+}
+
+/// An address that could not be connected to.
+#[derive(Debug)]
+struct Failing<E> {
+    failures: u32,
+    until: Instant,
+    error: E,
+}
+
+/// The machine of the pool.
+#[derive(Debug)]
+pub(crate) struct Slots<C, W, E> {
+    max_connections: usize,
+    slots: BTreeMap<Key, Slot<C, W>>,
+    failing: BTreeMap<(Str, u16), Failing<E>>,
+    rng: Rng,
+    is_closed: bool,
+    actions: VecDeque<Action<C, W, E>>,
+}
+
+impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
+    pub(crate) fn new(max_connections: usize, seed: u64) -> Self {
+        Self {
+            max_connections,
+            slots: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            rng: Rng::stream(seed, "slots"),
+            is_closed: false,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// The usable connection of a slot, if there is one. What most look-ups need.
+    pub(crate) fn ready(&mut self, key: &Key, now: Instant) -> Option<C> {
+        match self.slots.get_mut(key)? {
+            Slot::Ready { connection, used } if !connection.is_closed() => {
+                *used = now;
+                Some(connection.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// How bad a choice a broker is for a request that any can serve: fewer pending requests first, then brokers without
+    /// a connection, then those that must be silent, then those that could not be reached.
+    pub(crate) fn cost(&self, node: &Node, lane: Lane, now: Instant) -> u64 {
+        const UNCONNECTED: u64 = 1 << 32;
+        const MUTED: u64 = 1 << 33;
+        const FAILING: u64 = 1 << 34;
+        if self.failing.get(&(node.host.clone(), node.port)).is_some_and(|failing| now < failing.until) {
+            return FAILING;
+        }
+        match self.slots.get(&Key::new(node, lane)) {
+            Some(Slot::Ready { connection, .. }) if !connection.is_closed() => {
+                connection.pending() as u64 + if connection.is_muted() { MUTED } else { 0 }
+            }
+            _ => UNCONNECTED,
+        }
+    }
+
+    fn wanted(&mut self, node: Node, lane: Lane, waiter: W, now: Instant) {
+        let key = Key::new(&node, lane);
+        if self.is_closed {
+            return self.refuse(waiter, Refusal::Closed);
+        }
+        if let Some(connection) = self.ready(&key, now) {
+            return self.actions.push_back(Action::Give { waiter, connection });
+        }
+        if let Some(Slot::Dialing(waiters)) = self.slots.get_mut(&key) {
+            if waiters.len() >= MAX_WAITERS {
+                return self.refuse(waiter, Refusal::Crowded);
+            }
+            return waiters.push(waiter);
+        }
+        if let Some(failing) = self.failing.get(&key.address()).filter(|failing| now < failing.until) {
+            let refusal = Refusal::Failed(failing.error.clone());
+            return self.refuse(waiter, refusal);
+        }
+        if !self.make_room() {
+            return self.refuse(waiter, Refusal::Full { max_connections: self.max_connections });
+        }
+        self.slots.insert(key.clone(), Slot::Dialing(vec![waiter]));
+        self.actions.push_back(Action::Dial { key, node });
+    }
+
+    /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
+    fn make_room(&mut self) -> bool {
+        self.slots.retain(|_, slot| !matches!(slot, Slot::Ready { connection, .. } if connection.is_closed()));
+        if self.slots.len() < self.max_connections {
+            return true;
+        }
+        let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
+            Slot::Ready { connection, used } if connection.pending() == 0 => Some((*used, key)),
+            _ => None,
+        });
+        let Some(key) = idle.min().map(|(_, key)| key.clone()) else { return false };
+        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
+            self.actions.push_back(Action::Retire(connection));
+        }
+        true
+    }
+
+    fn connected(&mut self, key: Key, connection: C, now: Instant) {
+        self.failing.remove(&key.address());
+        if self.is_closed {
+            return self.actions.push_back(Action::Retire(connection));
+        }
+        for waiter in self.take_waiters(&key) {
+            self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
+        }
+        self.slots.insert(key, Slot::Ready { connection, used: now });
+    }
+
+    fn failed(&mut self, key: &Key, error: &E, now: Instant) {
+        self.failing.retain(|_, failing| now < failing.until + FORGOTTEN_AFTER);
+        let previous = self.failing.get(&key.address());
+        // Several lanes that fail together are one failure of the address.
+        if previous.is_none_or(|previous| previous.until <= now) {
+            let failures = previous.map_or(0, |previous| previous.failures);
+            let until = now + RECONNECT.delay(failures, &mut self.rng);
+            let failing = Failing { failures: failures.saturating_add(1), until, error: error.clone() };
+            self.failing.insert(key.address(), failing);
+        }
+        for waiter in self.take_waiters(key) {
+            self.refuse(waiter, Refusal::Failed(error.clone()));
+        }
+    }
+
+    fn closed(&mut self) {
+        self.is_closed = true;
+        for (_, slot) in std::mem::take(&mut self.slots) {
+            match slot {
+                Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
+                Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
+            }
+        }
+    }
+
+    fn take_waiters(&mut self, key: &Key) -> Vec<W> {
+        match self.slots.remove(key) {
+            Some(Slot::Dialing(waiters)) => waiters,
+            Some(Slot::Ready { .. }) | None => Vec::new(),
+        }
+    }
+
+    fn refuse(&mut self, waiter: W, refusal: Refusal<E>) {
+        self.actions.push_back(Action::Refuse { waiter, refusal });
+    }
+}
+
+impl<C: Slotted, W, E: Clone> Machine for Slots<C, W, E> {
+    type Input = Input<C, W, E>;
+    type Action = Action<C, W, E>;
+
+    fn handle(&mut self, input: Self::Input, now: Instant) {
+        match input {
+            Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
+            Input::Connected { key, connection } => self.connected(key, connection, now),
+            Input::Failed { key, error } => self.failed(&key, &error, now),
+            Input::Closed => self.closed(),
+        }
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Self::Action> {
+        self.actions.pop_front()
+    }
+
+    /// Backoff is looked at when somebody wants a connection; nothing happens by itself.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

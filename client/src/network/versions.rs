@@ -1,0 +1,124 @@
+//! [`Versions`]: what one broker serves, and which version to speak with it.
+
+use krafka_protocol::{ApiKey, Request};
+
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// The API versions that a broker advertised when the connection was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Versions {
+    /// Sorted by key. A key that a broker repeats is a protocol error, found before this is built.
+    ranges: Vec<(i16, i16, i16)>,
+}
+
+impl Versions {
+    /// Takes the advertised `(key, min, max)`; an error in words when they make no sense.
+    pub(crate) fn new(mut ranges: Vec<(i16, i16, i16)>) -> Result<Self, String> {
+        if ranges.is_empty() {
+            return Err("it advertises no API at all".to_owned());
+        }
+        if let Some((key, min, max)) = ranges.iter().find(|(_, min, max)| min > max) {
+            return Err(format!("it advertises versions {min} to {max} of API {key}"));
+        }
+        ranges.sort_unstable();
+        if let Some(pair) = ranges.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(format!("it advertises API {} twice", pair[0].0));
+        }
+        Ok(Self { ranges })
+    }
+
+    /// The broker's range for an API.
+    pub(crate) fn range(&self, key: ApiKey) -> Option<(i16, i16)> {
+        let key = key as i16;
+        let index = self.ranges.binary_search_by_key(&key, |range| range.0).ok()?;
+        Some((self.ranges[index].1, self.ranges[index].2))
+    }
+
+    /// The highest version that both sides speak.
+    pub(crate) fn negotiate<R: Request>(&self) -> Result<i16, Mismatch> {
+        let ours = (R::VERSIONS.min, R::VERSIONS.max);
+        let theirs = self.range(R::KEY);
+        match theirs {
+            Some((min, max)) if min.max(ours.0) <= max.min(ours.1) => Ok(max.min(ours.1)),
+            _ => Err(Mismatch { key: R::KEY, ours, theirs }),
+        }
+    }
+}
+
+/// A broker and this client share no version of an API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    key: ApiKey,
+    ours: (i16, i16),
+    theirs: Option<(i16, i16)>,
+}
+
+impl Mismatch {
+    /// The error for the user.
+    #[cold]
+    pub(crate) fn at(self, node: &crate::cluster::Node) -> KrafkaError {
+        let (name, (our_min, our_max)) = (self.key.name(), self.ours);
+        let message = match self.theirs {
+            None => {
+                format!("{node} does not serve {name}, which needs Kafka 3.9 or later, or a feature that is off there")
+            }
+            Some((min, max)) => format!(
+                "{node} serves {name} in versions {min} to {max}, and this client speaks {our_min} to {our_max}: krafka \
+                 needs Kafka 3.9 or later"
+            ),
+        };
+        KrafkaError::protocol(ProtocolErrorKind::UnsupportedVersion, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::MetadataRequest;
+
+    use super::*;
+
+    const METADATA: i16 = ApiKey::Metadata as i16;
+
+    fn negotiate(min: i16, max: i16) -> Result<i16, Mismatch> {
+        Versions::new(vec![(METADATA, min, max)]).expect("a good range").negotiate::<MetadataRequest>()
+    }
+
+    #[test]
+    fn the_highest_common_version_is_spoken() {
+        let ours = MetadataRequest::VERSIONS;
+
+        assert_eq!(negotiate(0, 12), Ok(12));
+        assert_eq!(negotiate(0, i16::MAX), Ok(ours.max));
+        assert_eq!(negotiate(ours.min, ours.min), Ok(ours.min));
+    }
+
+    /// AV-06.
+    #[test]
+    fn a_mismatch_names_the_api_and_both_ranges() {
+        let mismatch = negotiate(90, 99).expect_err("no overlap");
+
+        let text = mismatch.at(&crate::cluster::Node::bootstrap(0, "kafka", 9092)).to_string();
+
+        assert!(text.contains("Metadata in versions 90 to 99"), "{text}");
+        assert!(text.contains("kafka:9092"), "{text}");
+    }
+
+    /// AV-05.
+    #[test]
+    fn a_missing_api_is_named() {
+        let versions = Versions::new(vec![(ApiKey::Fetch as i16, 0, 3)]).expect("a good range");
+
+        let mismatch = versions.negotiate::<MetadataRequest>().expect_err("not served");
+
+        let text = mismatch.at(&crate::cluster::Node::bootstrap(0, "kafka", 9092)).to_string();
+        assert!(text.contains("does not serve Metadata"), "{text}");
+    }
+
+    /// AV-13.
+    #[test]
+    fn ranges_that_make_no_sense_are_refused() {
+        assert!(Versions::new(Vec::new()).is_err());
+        assert!(Versions::new(vec![(METADATA, 5, 4)]).is_err());
+        assert!(Versions::new(vec![(METADATA, 0, 4), (1, 0, 4), (METADATA, 0, 5)]).is_err());
+    }
+}
