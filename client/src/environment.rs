@@ -86,6 +86,14 @@ impl Environment {
     }
 }
 
+impl Default for Environment {
+    fn default() -> Self {
+        // The standard library keys its hashers from the operating system's entropy: a seed without a dependency.
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        Self::new(crate::network::TcpConnect, seed)
+    }
+}
+
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment").field("seed", &self.seed).finish_non_exhaustive()

@@ -1,0 +1,278 @@
+//! [`KafkaBuilder`]: the settings of a client, and how it connects.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::auth::{Credentials, Plain};
+use crate::cluster::{Cluster, MetadataRecoveryStrategy, Node, Rules};
+use crate::environment::Environment;
+use crate::error::{KrafkaError, Result};
+use crate::kafka::Kafka;
+use crate::limits::MAX_RESPONSE_SIZE;
+use crate::network::{Network, NetworkConfig};
+use crate::{bootstrap, drive};
+
+/// Settings of a [`Kafka`] handle. Made by [`Kafka::builder`].
+#[must_use = "nothing happens until connect() is awaited"]
+#[derive(Clone)]
+pub struct KafkaBuilder {
+    bootstrap_servers: String,
+    environment: Option<Environment>,
+    client_id: String,
+    credentials: Option<Plain>,
+    #[cfg(feature = "tls-ring")]
+    tls: Option<Arc<rustls::ClientConfig>>,
+    request_timeout: Duration,
+    connect_timeout: Duration,
+    bootstrap_timeout: Duration,
+    metadata_max_age: Duration,
+    recovery: MetadataRecoveryStrategy,
+    rebootstrap_trigger: Duration,
+    allow_auto_create_topics: bool,
+    max_response_size: usize,
+    connections_max_idle: Duration,
+    max_connections: Option<usize>,
+}
+
+impl KafkaBuilder {
+    pub(crate) fn new(bootstrap_servers: String) -> Self {
+        Self {
+            bootstrap_servers,
+            environment: None,
+            client_id: "krafka".to_owned(),
+            credentials: None,
+            #[cfg(feature = "tls-ring")]
+            tls: None,
+            request_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
+            bootstrap_timeout: Duration::from_secs(15),
+            metadata_max_age: Duration::from_secs(5 * 60),
+            recovery: MetadataRecoveryStrategy::Rebootstrap,
+            rebootstrap_trigger: Duration::from_secs(5 * 60),
+            allow_auto_create_topics: false,
+            max_response_size: MAX_RESPONSE_SIZE,
+            connections_max_idle: Duration::from_secs(9 * 60),
+            max_connections: None,
+        }
+    }
+
+    /// Sets the name that brokers log, meter and throttle this client by.
+    ///
+    /// Give each application its own. Default: `krafka`. Java: `client.id`.
+    pub fn client_id(mut self, client_id: impl Into<String>) -> Self {
+        self.client_id = client_id.into();
+        self
+    }
+
+    /// Authenticates with SASL PLAIN: a user name and a password.
+    ///
+    /// The password crosses the network as it is, so use it with TLS, or where the network is trusted. Default: no
+    /// authentication. Java: `sasl.mechanism=PLAIN` with `sasl.jaas.config`.
+    pub fn sasl_plain(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.credentials = Some(Plain::new(user, password));
+        self
+    }
+
+    /// Speaks TLS, as this configuration says: which issuers are trusted, which certificate the client shows.
+    ///
+    /// Each broker's certificate must be for the host name that the broker advertises. Default: no TLS. Java:
+    /// `security.protocol=SSL` with `ssl.*`.
+    #[cfg(feature = "tls-ring")]
+    pub fn tls(mut self, config: Arc<rustls::ClientConfig>) -> Self {
+        self.tls = Some(config);
+        self
+    }
+
+    /// Sets how long the answer to a request may take, from the moment when the request is written.
+    ///
+    /// When it passes, the connection is closed, because a broker answers in order. Raise it for brokers that are slow
+    /// under load; lower it to notice dead ones sooner. Default: 30 s. Java: `request.timeout.ms`.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// Sets how long making one connection may take: the name, TCP, TLS, authentication and version negotiation together.
+    ///
+    /// Lower it to go on to the next broker sooner. Default: 10 s. Java: `socket.connection.setup.timeout.ms`.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how long [`connect`](Self::connect) keeps trying the bootstrap servers.
+    ///
+    /// Raise it where clients start before their cluster; lower it to fail fast. Default: 15 s. Java:
+    /// `bootstrap.resolve.timeout.ms` is the nearest.
+    pub fn bootstrap_timeout(mut self, timeout: Duration) -> Self {
+        self.bootstrap_timeout = timeout;
+        self
+    }
+
+    /// Sets after how long what is known of the topics in use is fetched again, though no broker called it wrong.
+    ///
+    /// This is how new partitions are noticed. Default: 5 min. Java: `metadata.max.age.ms`.
+    pub fn metadata_max_age(mut self, max_age: Duration) -> Self {
+        self.metadata_max_age = max_age;
+        self
+    }
+
+    /// Sets what to do when no broker that is known can be reached (KIP-899).
+    ///
+    /// Default: begin again with the bootstrap servers. Java: `metadata.recovery.strategy`.
+    pub fn metadata_recovery_strategy(mut self, strategy: MetadataRecoveryStrategy) -> Self {
+        self.recovery = strategy;
+        self
+    }
+
+    /// Sets after how long without a successful metadata fetch the client begins again with the bootstrap servers, though
+    /// some connections are alive (KIP-1102).
+    ///
+    /// Default: 5 min. Java: `metadata.recovery.rebootstrap.trigger.ms`.
+    pub fn metadata_recovery_rebootstrap_trigger(mut self, trigger: Duration) -> Self {
+        self.rebootstrap_trigger = trigger;
+        self
+    }
+
+    /// Lets brokers create a topic that is asked about and does not exist, if they are set up to
+    /// (`auto.create.topics.enable`).
+    ///
+    /// Handy in development; in production a misspelt name becomes a topic. Default: off. Java:
+    /// `allow.auto.create.topics`, which is on by default.
+    pub fn allow_auto_create_topics(mut self, allow: bool) -> Self {
+        self.allow_auto_create_topics = allow;
+        self
+    }
+
+    /// Sets the largest response that is read, in bytes. A larger one closes the connection before anything is allocated.
+    ///
+    /// Raise it for clusters whose metadata, or whose batches, are larger. Default: 100 MiB. Java has no such setting.
+    pub fn max_response_size(mut self, bytes: usize) -> Self {
+        self.max_response_size = bytes;
+        self
+    }
+
+    /// Sets after how long without a request a connection is closed.
+    ///
+    /// Keep it below the brokers' (10 min by default), so that they never close one that is about to be used. Default:
+    /// 9 min. Java: `connections.max.idle.ms`.
+    pub fn connections_max_idle(mut self, max_idle: Duration) -> Self {
+        self.connections_max_idle = max_idle;
+        self
+    }
+
+    /// Sets how many connections the handle may have in all. At the limit an idle one makes room; if none is idle, calls
+    /// fail with an error that can be retried.
+    ///
+    /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
+    pub fn max_connections(mut self, limit: usize) -> Self {
+        self.max_connections = Some(limit);
+        self
+    }
+
+    /// Sets how the client meets the outside world: its network, its clock, its chance.
+    ///
+    /// For tests and simulations, and to connect through a tunnel. Default: TCP and the system's clock. Java has no such
+    /// setting.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// Connects to the first bootstrap server that answers, and learns the brokers of the cluster. No topic is loaded
+    /// before it is used.
+    ///
+    /// # Errors
+    /// [`KrafkaError::Config`] for a setting that is wrong. What cannot be helped by waiting (authentication, a server that
+    /// is no Kafka broker) is returned at once; otherwise the servers are tried until the bootstrap timeout, and the error
+    /// names each of them and why it failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes what was opened.
+    pub async fn connect(self) -> Result<Kafka> {
+        let bootstrap = self.validated()?;
+        let environment = self.environment.unwrap_or_default();
+        let client_id: Arc<str> = self.client_id.into();
+        let network = Network::new(NetworkConfig {
+            connect: environment.connector(),
+            #[cfg(feature = "tls-ring")]
+            tls: self.tls.map(crate::network::Tls::new),
+            credentials: self.credentials.map(Credentials::Plain),
+            client_id: client_id.clone(),
+            connect_timeout: self.connect_timeout,
+            max_response_size: self.max_response_size,
+            max_idle: self.connections_max_idle,
+            max_connections: self.max_connections.unwrap_or(usize::MAX),
+            seed: environment.seed(),
+        });
+        let rules = Rules {
+            bootstrap,
+            max_age: self.metadata_max_age,
+            recovery: self.recovery,
+            rebootstrap_trigger: self.rebootstrap_trigger,
+            seed: environment.seed(),
+        };
+        let cluster = Cluster::start(network.clone(), rules, self.allow_auto_create_topics, self.request_timeout);
+        first_contact(&cluster, &self.bootstrap_servers, self.bootstrap_timeout).await?;
+        Ok(Kafka::new(network, cluster, environment, client_id, self.request_timeout))
+    }
+
+    fn validated(&self) -> Result<Vec<Node>> {
+        let positive = [
+            ("request_timeout", self.request_timeout),
+            ("connect_timeout", self.connect_timeout),
+            ("bootstrap_timeout", self.bootstrap_timeout),
+            ("metadata_max_age", self.metadata_max_age),
+            ("connections_max_idle", self.connections_max_idle),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, duration)| duration.is_zero()) {
+            return Err(KrafkaError::config(format!("{name} is zero: give it at least some milliseconds")));
+        }
+        if self.max_response_size < 1024 {
+            let given = self.max_response_size;
+            return Err(KrafkaError::config(format!("max_response_size is {given} bytes: give at least 1024")));
+        }
+        if self.max_connections == Some(0) {
+            return Err(KrafkaError::config("max_connections is 0: give at least 1, better 4 for each broker"));
+        }
+        if self.client_id.len() > i16::MAX as usize {
+            return Err(KrafkaError::config("client_id is longer than the 32767 bytes that the protocol allows"));
+        }
+        if let Some(fault) = self.credentials.as_ref().and_then(Plain::fault) {
+            return Err(KrafkaError::config(format!("sasl_plain: {fault}")));
+        }
+        bootstrap::parse(&self.bootstrap_servers)
+    }
+}
+
+/// Tries until metadata came, or the time is over. The refresher keeps the attempts apart.
+async fn first_contact(cluster: &Cluster, servers: &str, timeout: Duration) -> Result<()> {
+    let deadline = drive::now() + timeout;
+    let mut last = None;
+    while let Ok(loaded) = tokio::time::timeout_at(deadline.into(), cluster.load(&[])).await {
+        match loaded {
+            Ok(_) => return Ok(()),
+            Err(error) if !error.is_retriable() => return Err(error),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(match last {
+        Some(KrafkaError::Network { context, source }) => {
+            KrafkaError::Network { context: format!("gave up after {timeout:?}: {context}").into(), source }
+        }
+        Some(other) => KrafkaError::timeout(format!("gave up after {timeout:?}: {other}")),
+        None => KrafkaError::timeout(format!(
+            "none of the bootstrap servers {servers} answered within {timeout:?} (bootstrap_timeout)"
+        )),
+    })
+}
+
+impl fmt::Debug for KafkaBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaBuilder")
+            .field("bootstrap_servers", &self.bootstrap_servers)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
