@@ -177,24 +177,107 @@ fn request_header(key: ApiKey, version: i16, correlation_id: i32, client_id: Opt
 }
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
+    use crate::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
+    use crate::wire::Reader;
+    use crate::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode, decode_request_header, decode_response_header};
+
+    /// A request with one large record set between two small ones.
+    fn produce(large: &Bytes) -> ProduceRequest {
+        let partition = |index, records: &Bytes| PartitionProduceData {
+            index,
+            records: Some(records.clone()),
+            ..PartitionProduceData::default()
+        };
+        let small = Bytes::from_static(b"small");
+        let partition_data = vec![partition(0, &small), partition(1, large), partition(2, &small)];
+        ProduceRequest {
+            topic_data: vec![TopicProduceData { name: "orders".into(), partition_data, ..TopicProduceData::default() }],
+            ..ProduceRequest::default()
+        }
+    }
 
     #[test]
-    fn smoke() {
-        let r = ApiVersionsRequest { client_software_name: "krafka".into(), ..Default::default() };
-        for v in 0..=5 {
-            let f = frame::encode_request(&r, v, 7, Some("me")).unwrap();
-            let mut input = Reader::new(f.to_bytes().slice(4..));
-            let h = decode_request_header(&mut input).unwrap();
-            assert_eq!(h.correlation_id, 7);
-            let back = ApiVersionsRequest::decode(&mut input, v).unwrap();
-            assert_eq!(back.client_software_name == "krafka", v >= 3);
+    fn large_bytes_are_chunks_of_their_own_and_not_copied() {
+        let large = Bytes::from(vec![7; Writer::SPLICE_MIN]);
+
+        let frame = encode_request(&produce(&large), 9, 1, None).unwrap();
+
+        let chunks: Vec<_> = frame.clone().into_chunks().collect();
+        assert_eq!(chunks.len(), 3);
+        assert_eq!(chunks[1].as_ptr(), large.as_ptr());
+        assert_eq!(chunks.iter().map(Bytes::len).sum::<usize>(), frame.len());
+        assert_eq!(chunks.concat(), frame.to_bytes());
+    }
+
+    #[test]
+    fn the_length_counts_what_follows_it() {
+        for len in [0, Writer::SPLICE_MIN] {
+            let frame = encode_request(&produce(&Bytes::from(vec![7; len])), 9, 1, None).unwrap();
+
+            let bytes = frame.to_bytes();
+            assert_eq!(decode_length(bytes[..4].try_into().unwrap()), Ok(bytes.len() - LENGTH_SIZE));
+        }
+        assert!(decode_length([0xff; 4]).is_err());
+    }
+
+    #[test]
+    fn a_frame_is_written_piece_by_piece() {
+        let large = Bytes::from(vec![7; Writer::SPLICE_MIN]);
+        let frame = encode_request(&produce(&large), 9, 1, Some("me")).unwrap();
+        let whole = frame.to_bytes();
+
+        for step in [1, 3, 100, 5000] {
+            let (mut left, mut written) = (frame.clone(), Vec::new());
+            while left.has_remaining() {
+                let mut slices = [IoSlice::new(&[]); 2];
+                let filled = left.chunks_vectored(&mut slices);
+                let offered = slices[..filled].iter().map(|slice| &**slice).collect::<Vec<_>>().concat();
+                assert!(offered.starts_with(left.chunk()));
+                let taken = step.min(offered.len());
+                written.extend_from_slice(&offered[..taken]);
+                left.advance(taken);
+            }
+            assert_eq!(written, whole, "in steps of {step}");
+            assert!(left.is_empty() && left.chunk().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_header_says_what_follows() {
+        let request = ApiVersionsRequest { client_software_name: "krafka".into(), ..Default::default() };
+        for version in ApiVersionsRequest::VERSIONS.iter() {
+            let frame = encode_request(&request, version, 7, Some("me")).unwrap();
+
+            let mut input = Reader::new(frame.to_bytes().slice(LENGTH_SIZE..));
+            let header = decode_request_header(&mut input).unwrap();
+            assert_eq!(header, RequestHeader { key: 18, version, correlation_id: 7, client_id: Some("me".into()) });
+            let body = AnyRequest::decode(ApiKey::ApiVersions, version, &mut input).unwrap();
+            assert_eq!(body.key(), ApiKey::ApiVersions);
             assert!(input.is_empty());
-            assert_eq!(r.size(v).unwrap(), {
-                let mut w = Writer::new();
-                r.encode(&mut w, v).unwrap();
-                w.len()
-            });
+        }
+    }
+
+    #[test]
+    fn a_refused_version_of_api_versions_is_answered_in_version_0() {
+        let refusal =
+            ApiVersionsResponse { error_code: ErrorCode::UNSUPPORTED_VERSION.0, ..ApiVersionsResponse::default() };
+        let frame = encode_response(ApiKey::ApiVersions, &refusal, 0, 3).unwrap();
+
+        let mut input = Reader::new(frame.to_bytes().slice(LENGTH_SIZE..));
+        assert_eq!(decode_response_header(ApiKey::ApiVersions, 5, &mut input), Ok(3));
+        assert_eq!(AnyResponse::decode(ApiKey::ApiVersions, 5, &mut input), Ok(refusal.into()));
+        assert!(input.is_empty());
+    }
+
+    #[test]
+    fn the_header_of_an_unknown_api_or_version_is_read() {
+        for (key, version) in [(999, 3), (-1, 0), (ApiKey::Fetch.code(), 99)] {
+            let header = RequestHeader { key, version, correlation_id: 4, client_id: None };
+            let mut out = Writer::new();
+            header.encode(&mut out).unwrap();
+
+            assert_eq!(decode_request_header(&mut Reader::new(out.into_bytes())), Ok(header));
         }
     }
 }

@@ -12,10 +12,6 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// The fields and their versions.
     const SCHEMA: &'static MessageSchema;
 
-    /// The fewest bytes that any value takes in any version.
-    #[doc(hidden)]
-    const MIN_SIZE: usize;
-
     /// Writes the message as `version` has it.
     ///
     /// # Errors
@@ -34,6 +30,10 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// # Errors
     /// Those of [`encode`](Message::encode).
     fn size(&self, version: i16) -> Result<usize, EncodeError>;
+
+    /// The fewest bytes that any value takes.
+    #[doc(hidden)]
+    fn min_size(version: i16) -> usize;
 
     /// The value of the field at this place in [`MessageSchema::fields`], for code that does not know the type.
     fn field(&self, index: usize) -> Option<Value<'_>>;

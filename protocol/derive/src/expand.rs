@@ -40,8 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let schemas = fields.iter().map(Field::schema);
     let (indexes, values) = (0..fields.len(), fields.iter().map(Field::value));
-    let min_sizes = fields.iter().filter_map(|field| field.min_size(&message));
-    let tags_size = usize::from(message.flexible.is_some_and(|first| first <= min));
+    let min_sizes = fields.iter().map(|field| field.min_size(&message));
 
     Ok(quote! {
         #default
@@ -58,7 +57,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     flexible: #flexible_from,
                     fields: &[#(#schemas),*],
                 };
-            const MIN_SIZE: usize = #tags_size #(+ #min_sizes)*;
 
             #[allow(unused_variables, unused_mut)]
             fn size(&self, version: i16) -> ::core::result::Result<usize, ::krafka_protocol::wire::EncodeError> {
@@ -101,6 +99,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 }
                 let flexible = #flexible;
                 #take
+            }
+
+            #[allow(unused_mut)]
+            fn min_size(version: i16) -> usize {
+                let flexible = #flexible;
+                let mut size = usize::from(flexible);
+                #(#min_sizes)*
+                size
             }
 
             fn field(&self, index: usize) -> ::core::option::Option<::krafka_protocol::value::Value<'_>> {

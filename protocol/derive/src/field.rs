@@ -188,12 +188,21 @@ impl<'a> Field<'a> {
     }
 
     /// What the field adds to the least size of the structure.
-    pub(crate) fn min_size(&self, message: &MessageAttributes) -> Option<TokenStream> {
+    pub(crate) fn min_size(&self, message: &MessageAttributes) -> TokenStream {
         let inner = self.inner;
-        match (self.tag, self.is_partial(message), &self.nullable) {
-            (Some(_), _, _) | (_, true, _) => None,
-            (None, false, Some(_)) => Some(quote!(1)),
-            (None, false, None) => Some(quote!(<#inner as ::krafka_protocol::wire::Wire>::MIN_SIZE)),
+        if self.tag.is_some() {
+            return TokenStream::new();
+        }
+        let size = match self.nullable {
+            // Null takes one byte, or as many as a length.
+            Some(_) if !is_plain(inner) && !is_named(inner, "Vec") => quote!(1),
+            _ => quote!(<#inner as ::krafka_protocol::wire::Wire>::min_size(version, flexible)),
+        };
+        if self.is_partial(message) {
+            let present = self.is_present(message);
+            quote!(if #present { size += #size; })
+        } else {
+            quote!(size += #size;)
         }
     }
 

@@ -105,6 +105,16 @@ macro_rules! apis {
                 }
             }
 
+            /// The number of bytes that [`encode`](Self::encode) writes.
+            ///
+            /// # Errors
+            /// Those of [`Message::encode`].
+            pub fn size(&self, version: i16) -> Result<usize, EncodeError> {
+                match self {
+                    $(Self::$key(request) => request.size(version),)*
+                }
+            }
+
             /// The request for code that does not know its type.
             pub fn structure(&self) -> &dyn Structure {
                 match self {
@@ -154,6 +164,16 @@ macro_rules! apis {
             pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
                 match self {
                     $(Self::$key(response) => response.encode(out, version),)*
+                }
+            }
+
+            /// The number of bytes that [`encode`](Self::encode) writes.
+            ///
+            /// # Errors
+            /// Those of [`Message::encode`].
+            pub fn size(&self, version: i16) -> Result<usize, EncodeError> {
+                match self {
+                    $(Self::$key(response) => response.size(version),)*
                 }
             }
 

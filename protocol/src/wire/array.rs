@@ -9,7 +9,11 @@ use crate::value::{Elements, Value};
 
 impl Wire for Bytes {
     const TYPE: FieldType = FieldType::Bytes;
-    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn min_size(_version: i16, flexible: bool) -> usize {
+        len_size(Some(0), flexible)
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {
@@ -66,7 +70,11 @@ impl Nullable for Bytes {
 
 impl<T: Wire> Wire for Vec<T> {
     const TYPE: FieldType = FieldType::Array(&T::TYPE);
-    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn min_size(_version: i16, flexible: bool) -> usize {
+        len_size(Some(0), flexible)
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {
@@ -121,7 +129,10 @@ impl<T: Wire> Nullable for Vec<T> {
     #[inline]
     fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
         let Some(count) = input.take_len(flexible)? else { return Ok(None) };
-        input.admit(count, T::MIN_SIZE, size_of::<T>())?;
+        if count == 0 {
+            return Ok(Some(Self::new()));
+        }
+        input.admit(count, T::min_size(version, flexible), size_of::<T>())?;
         let mut elements = Self::with_capacity(count);
         for _ in 0..count {
             elements.push(T::take(input, version, flexible)?);

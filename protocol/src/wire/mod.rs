@@ -35,11 +35,11 @@ use crate::value::Value;
 pub trait Wire: Sized + Default {
     /// The type in the words of Kafka's schemas.
     const TYPE: FieldType;
-    /// The fewest bytes that a value takes, in any version: what bounds the length of an array before it is read.
-    const MIN_SIZE: usize;
 
     /// Whether this is what a schema without an explicit default means: zero, false, or empty.
     fn is_zero(&self) -> bool;
+    /// The fewest bytes that any value takes: what bounds the length of an array before it is read.
+    fn min_size(version: i16, flexible: bool) -> usize;
     /// The number of bytes that [`put`](Wire::put) writes.
     ///
     /// # Errors

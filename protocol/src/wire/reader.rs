@@ -210,3 +210,70 @@ impl Reader {
         self.take_tags(|_, _| Ok(false))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ApiVersionsResponse, Message};
+
+    /// A response of version 3 without APIs, and these tagged fields: how many, and then for each tag, size and value.
+    fn tagged(tags: &[u8]) -> Result<ApiVersionsResponse, DecodeError> {
+        let body = [&[0, 0, 1, 0, 0, 0, 0], tags].concat();
+        let mut input = Reader::new(Bytes::from(body));
+        let response = ApiVersionsResponse::decode(&mut input, 3)?;
+        assert!(input.is_empty(), "{} bytes are left", input.remaining());
+        Ok(response)
+    }
+
+    const EPOCH_5: [u8; 10] = [1, 8, 0, 0, 0, 0, 0, 0, 0, 5];
+    const EPOCH_6: [u8; 10] = [1, 8, 0, 0, 0, 0, 0, 0, 0, 6];
+    const READY: [u8; 3] = [3, 1, 1];
+
+    #[test]
+    fn tags_come_in_any_order() {
+        let response = tagged(&[&[2][..], &READY, &EPOCH_5].concat()).unwrap();
+
+        assert_eq!((response.finalized_features_epoch, response.zk_migration_ready), (5, true));
+    }
+
+    #[test]
+    fn the_last_of_two_equal_tags_counts() {
+        let response = tagged(&[&[2][..], &EPOCH_5, &EPOCH_6].concat()).unwrap();
+
+        assert_eq!(response.finalized_features_epoch, 6);
+    }
+
+    #[test]
+    fn a_tag_that_nobody_knows_is_skipped() {
+        let response = tagged(&[&[2][..], &[0x85, 0x01, 2, 0xff, 0xff], &READY].concat()).unwrap();
+
+        assert!(response.zk_migration_ready);
+    }
+
+    #[test]
+    fn a_tagged_field_fills_its_size() {
+        let too_long = tagged(&[1, 3, 2, 1, 0]).unwrap_err();
+        let too_short = tagged(&[1, 1, 7, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err();
+        let past_the_end = tagged(&[1, 3, 2, 1]).unwrap_err();
+
+        assert_eq!(too_long.to_string(), "tagged field 3 was announced with 2 bytes and has 1");
+        assert_eq!(
+            too_short.to_string(),
+            "ApiVersionsResponse v3, finalized_features_epoch: the input ends too early: 8 bytes needed, 7 left"
+        );
+        assert_eq!(past_the_end.to_string(), "the input ends too early: 2 bytes needed, 1 left");
+    }
+
+    #[test]
+    fn varints_have_at_most_32_bits() {
+        let varint = |bytes: &'static [u8]| Reader::new(Bytes::from_static(bytes)).take_varint();
+
+        assert_eq!(varint(&[0x7f]), Ok(127));
+        assert_eq!(varint(&[0x80, 0x01]), Ok(128));
+        assert_eq!(varint(&[0x80, 0x00]), Ok(0));
+        assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Ok(u32::MAX));
+        assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x1f]), Err(DecodeError::new(DecodeErrorKind::Varint)));
+        assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x8f, 0x00]), Err(DecodeError::new(DecodeErrorKind::Varint)));
+        assert!(varint(&[0x80]).unwrap_err().is_truncated());
+    }
+}

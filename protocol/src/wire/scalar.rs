@@ -8,7 +8,11 @@ macro_rules! numbers {
     ($($number:ty => $kafka:ident as $value:ident),* $(,)?) => {$(
         impl Wire for $number {
             const TYPE: FieldType = FieldType::$kafka;
-            const MIN_SIZE: usize = size_of::<$number>();
+
+            #[inline]
+            fn min_size(_version: i16, _flexible: bool) -> usize {
+                size_of::<$number>()
+            }
 
             #[inline]
             fn is_zero(&self) -> bool {
@@ -17,7 +21,7 @@ macro_rules! numbers {
 
             #[inline]
             fn size(&self, _version: i16, _flexible: bool) -> Result<usize, EncodeError> {
-                Ok(Self::MIN_SIZE)
+                Ok(size_of::<$number>())
             }
 
             #[inline]
@@ -50,7 +54,11 @@ numbers! {
 
 impl Wire for bool {
     const TYPE: FieldType = FieldType::Bool;
-    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn min_size(_version: i16, _flexible: bool) -> usize {
+        1
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {
@@ -82,7 +90,11 @@ impl Wire for bool {
 
 impl Wire for Uuid {
     const TYPE: FieldType = FieldType::Uuid;
-    const MIN_SIZE: usize = 16;
+
+    #[inline]
+    fn min_size(_version: i16, _flexible: bool) -> usize {
+        16
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {

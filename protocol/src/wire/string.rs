@@ -195,7 +195,11 @@ impl PartialEq<Str> for &str {
 
 impl Wire for Str {
     const TYPE: FieldType = FieldType::String;
-    const MIN_SIZE: usize = 1;
+
+    #[inline]
+    fn min_size(_version: i16, flexible: bool) -> usize {
+        if flexible { 1 } else { 2 }
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {

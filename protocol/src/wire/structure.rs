@@ -7,7 +7,11 @@ use crate::value::Value;
 
 impl<M: Message> Wire for M {
     const TYPE: FieldType = FieldType::Struct(M::SCHEMA);
-    const MIN_SIZE: usize = M::MIN_SIZE;
+
+    #[inline]
+    fn min_size(version: i16, _flexible: bool) -> usize {
+        M::min_size(version)
+    }
 
     #[inline]
     fn is_zero(&self) -> bool {

@@ -1,7 +1,11 @@
 //! The protocol against what is not ours: Kafka's own schemas, and bytes that Java wrote.
 
+mod filler;
 mod golden;
+mod hostile;
 mod jar;
+mod kinds;
 mod rendering;
+mod round_trip;
 mod schemas;
 mod vectors;
