@@ -15,6 +15,8 @@ const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
 /// Where a frame's descriptor lies, and behind it that of the window, if there is one.
 const DESCRIPTOR: usize = 4;
 const WINDOW: usize = 5;
+/// No block holds more, compressed or not.
+const GREATEST_BLOCK: usize = 128 << 10;
 /// A decoder that grew a window beyond this is not kept.
 const KEPT_WINDOW: usize = 8 << 20;
 
@@ -191,7 +193,9 @@ impl FrameHeader {
             // The window is the content, whose size was compared with the room.
             return (start, self.content_size.map_or(0, |size| size as usize));
         }
-        let enough = (0..=u8::MAX).find(|&descriptor| size(descriptor) >= room).unwrap_or(u8::MAX);
+        // A block may be as large as the window, and is checked against it before it is decoded.
+        let enough = room.max(GREATEST_BLOCK);
+        let enough = (0..=u8::MAX).find(|&descriptor| size(descriptor) >= enough).unwrap_or(u8::MAX);
         start[WINDOW] = start[WINDOW].min(enough);
         (start, size(start[WINDOW]))
     }

@@ -142,19 +142,16 @@ impl BatchHeader {
     ///
     /// If there are fewer than 61 bytes, the format is not 2, or the length or the count cannot be.
     pub fn peek(bytes: &[u8]) -> Result<Self, RecordsError> {
-        let Some(head) = bytes.first_chunk::<HEADER_LEN>() else {
-            return Err(RecordsError::BatchLength {
-                position: 0,
-                base_offset: bytes.first_chunk().map_or(-1, |b| i64::from_be_bytes(*b)),
-                length: bytes.len() as i32 - LOG_OVERHEAD as i32,
-            });
-        };
-        let base_offset = i64::from_be_bytes(field(head, BASE_OFFSET));
-        let batch_length = i32::from_be_bytes(field(head, BATCH_LENGTH));
-        let magic = head[MAGIC_AT] as i8;
-        if magic != MAGIC {
+        let base_offset = bytes.first_chunk().map_or(-1, |bytes| i64::from_be_bytes(*bytes));
+        // Before the length: messages of the old formats are shorter than a header of this one.
+        if let Some(magic) = bytes.get(MAGIC_AT).map(|magic| *magic as i8).filter(|magic| *magic != MAGIC) {
             return Err(RecordsError::UnsupportedMagic { base_offset, magic });
         }
+        let Some(head) = bytes.first_chunk::<HEADER_LEN>() else {
+            let length = bytes.len() as i32 - LOG_OVERHEAD as i32;
+            return Err(RecordsError::BatchLength { position: 0, base_offset, length });
+        };
+        let batch_length = i32::from_be_bytes(field(head, BATCH_LENGTH));
         if batch_length < (HEADER_LEN - LOG_OVERHEAD) as i32 {
             return Err(RecordsError::BatchLength { position: 0, base_offset, length: batch_length });
         }

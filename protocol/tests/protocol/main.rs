@@ -5,6 +5,7 @@ mod golden;
 mod hostile;
 mod jar;
 mod kinds;
+mod records;
 mod rendering;
 mod round_trip;
 mod schemas;

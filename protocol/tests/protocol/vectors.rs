@@ -87,7 +87,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex(hex: &str) -> Bytes {
+/// Bytes from lower-case hex.
+pub(crate) fn unhex(hex: &str) -> Bytes {
     let digits = hex.as_bytes().chunks_exact(2);
     let byte = |pair: &[u8]| {
         let pair = std::str::from_utf8(pair).expect("hex is ASCII");

@@ -1,0 +1,295 @@
+//! Record sets that Kafka's Java client wrote, with what it reads from them.
+//!
+//! `vectors/select-records.py` says where they are from. With `KRAFKA_RECORD_VECTORS` set to the folder of the whole
+//! collection, the same tests run on all of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use krafka_protocol::Bytes;
+use krafka_protocol::compression::{Compression, Compressor, Decompressor};
+use krafka_protocol::records::{
+    Batch, BatchBuilder, BatchHeader, Batches, ControlRecord, HEADER_LEN, Record, RecordsError, Stamp, TimestampType,
+    assign_offsets, set_log_append_time,
+};
+use serde_json::{Value, json};
+
+use crate::vectors::{RELEASES, hex, unhex};
+
+/// One line of the files.
+struct Case {
+    name: String,
+    features: String,
+    bytes: Bytes,
+    /// What Java lists.
+    listing: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let folder = std::env::var_os("KRAFKA_RECORD_VECTORS")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), PathBuf::from);
+    let mut cases = Vec::new();
+    for version in RELEASES {
+        let path = folder.join(format!("records-{version}.tsv.gz"));
+        let mut text = String::new();
+        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        GzDecoder::new(file).read_to_string(&mut text).expect("the vectors are gzip-compressed ASCII");
+        for line in text.lines().skip(1) {
+            let columns: Vec<_> = line.split('\t').collect();
+            cases.push(Case {
+                name: format!("{} of {version}", columns[0]),
+                features: columns[5].to_owned(),
+                bytes: if columns[7] == "-" { Bytes::new() } else { unhex(columns[7]) },
+                listing: serde_json::from_str(columns[8]).expect("the last column is JSON"),
+            });
+        }
+    }
+    assert!(cases.len() > 170, "only {} cases", cases.len());
+    cases
+}
+
+/// Everything that Java says about a record set, we say too: header fields, records, headers, markers, trailing bytes.
+#[test]
+fn java_and_we_list_the_same() {
+    let mut decompressor = Decompressor::default();
+    for case in cases() {
+        let mut batches = Batches::new(case.bytes.clone());
+        let mut listed = Vec::new();
+        loop {
+            let position = batches.position();
+            let Some(batch) = batches.next() else { break };
+            listed.push(match batch {
+                Ok(batch) => {
+                    batch.verify_crc().unwrap_or_else(|error| panic!("{}: {error}", case.name));
+                    let header = *batch.header();
+                    let records = batch.records(&mut decompressor).and_then(|records| records.to_vec());
+                    let records = records.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+                    Some(list_batch(position, &header, &records))
+                }
+                Err(RecordsError::UnsupportedMagic { magic: 0 | 1, .. }) => None,
+                Err(error) => panic!("{}: {error}", case.name),
+            });
+        }
+
+        let theirs = case.listing["batches"].as_array().expect("a list of batches");
+        assert_eq!(listed.len(), theirs.len(), "{}", case.name);
+        for (ours, theirs) in listed.into_iter().zip(theirs) {
+            // Messages of the old formats are found, and said to be unsupported.
+            assert_eq!(ours.is_none(), theirs["magic"].as_i64() < Some(2), "{}", case.name);
+            if let Some(ours) = ours {
+                let same = ours == without_marks_content(theirs);
+                assert!(same, "{} ({})\nours   {ours}\ntheirs {theirs}", case.name, case.features);
+            }
+        }
+        assert_eq!(batches.trailing_len() as u64, case.listing["trailingBytes"], "{}", case.name);
+    }
+}
+
+fn list_batch(position: usize, header: &BatchHeader, records: &[Record]) -> Value {
+    let attributes = header.attributes;
+    json!({
+        "position": position,
+        "magic": 2,
+        "sizeInBytes": header.total_len(),
+        "baseOffset": header.base_offset,
+        "lastOffset": header.last_offset(),
+        "codec": attributes.compression().expect("Java knows the codec").name(),
+        "timestampType": match attributes.timestamp_type() {
+            TimestampType::CreateTime => "CreateTime",
+            TimestampType::LogAppendTime => "LogAppendTime",
+        },
+        "attributes": attributes.0,
+        "partitionLeaderEpoch": header.partition_leader_epoch,
+        "crc": header.crc,
+        "baseTimestamp": header.base_timestamp,
+        "maxTimestamp": header.max_timestamp,
+        "producerId": header.producer_id,
+        "producerEpoch": header.producer_epoch,
+        "baseSequence": header.base_sequence,
+        "lastSequence": header.last_sequence(),
+        "isTransactional": attributes.is_transactional(),
+        "isControlBatch": attributes.is_control(),
+        "deleteHorizonMs": header.delete_horizon_ms(),
+        "count": header.count,
+        "records": records.iter().map(|record| list_record(header, record)).collect::<Vec<_>>(),
+    })
+}
+
+fn list_record(header: &BatchHeader, record: &Record) -> Value {
+    let delta = i32::try_from(record.offset - header.base_offset).expect("a delta is of 32 bits");
+    let mut listing = json!({
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "sequence": header.sequence_at(delta),
+        "key": record.key.as_deref().map(hex),
+        "value": record.value.as_deref().map(hex),
+        "headers": record.headers.iter().map(|h| json!([h.name(), h.value.map(hex)])).collect::<Vec<_>>(),
+    });
+    if header.attributes.is_control() {
+        let control = ControlRecord::parse(record.key.as_deref(), record.value.as_deref()).expect("a control record");
+        listing["control"] = match &control {
+            ControlRecord::Abort { coordinator_epoch } | ControlRecord::Commit { coordinator_epoch } => {
+                json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch })
+            }
+            ControlRecord::Other { .. } => json!({ "type": control.name() }),
+        };
+    }
+    listing
+}
+
+/// What the marks of a Raft log say inside is not ours to read.
+fn without_marks_content(theirs: &Value) -> Value {
+    let mut theirs = theirs.clone();
+    for record in theirs["records"].as_array_mut().expect("a list of records") {
+        if let Some(control) = record.get_mut("control").and_then(Value::as_object_mut) {
+            control.remove("message");
+        }
+    }
+    theirs
+}
+
+/// The batches of the new format of all cases.
+fn batches() -> impl Iterator<Item = (String, Batch)> {
+    cases().into_iter().flat_map(|case| {
+        let batches: Vec<_> = Batches::new(case.bytes).filter_map(Result::ok).collect();
+        batches.into_iter().map(move |batch| (case.name.clone(), batch))
+    })
+}
+
+/// Whether a producer could have written the batch as it is: records without gaps, with their own timestamps, relative
+/// to the first.
+fn is_as_produced(batch: &Batch, records: &[Record]) -> bool {
+    let header = batch.header();
+    !records.is_empty()
+        && header.attributes.timestamp_type() == TimestampType::CreateTime
+        && header.delete_horizon_ms().is_none()
+        && header.base_timestamp == records[0].timestamp
+        && records.iter().zip(header.base_offset..).all(|(record, offset)| record.offset == offset)
+        && header.last_offset_delta as usize == records.len() - 1
+}
+
+fn append_all(builder: &mut BatchBuilder, records: &[Record]) {
+    for record in records {
+        let headers: Vec<_> = record.headers.iter().map(|header| (header.key, header.value)).collect();
+        let (key, value) = (record.key.as_deref(), record.value.as_deref());
+        let expected = builder.encoded_len() + builder.record_len(record.timestamp, key, value, &headers);
+        assert!(BatchBuilder::max_record_len(key, value, &headers) >= expected - builder.encoded_len());
+        builder.try_append(record.timestamp, key, value, &headers).expect("it fits");
+        assert_eq!(builder.encoded_len(), expected);
+    }
+}
+
+/// What our builder makes of Java's records are Java's bytes: the whole batch without compression, and what is
+/// compressed with it.
+#[test]
+fn rebuilt_batches_are_the_same_bytes() {
+    let mut decompressor = Decompressor::default();
+    let mut rebuilt = BTreeMap::new();
+    for (name, batch) in batches() {
+        let theirs = batch.records(&mut decompressor).expect("Java wrote it");
+        let records = theirs.to_vec().expect("Java wrote it");
+        let header = batch.header();
+        if !is_as_produced(&batch, &records) || header.attributes.is_control() {
+            continue;
+        }
+        let codec = header.attributes.compression().expect("Java knows the codec");
+
+        let mut builder = BatchBuilder::new();
+        append_all(&mut builder, &records);
+        let mut sealed = builder.seal(&mut Compressor::none()).expect("there are records");
+        sealed.stamp(Stamp {
+            producer_id: header.producer_id,
+            producer_epoch: header.producer_epoch,
+            base_sequence: header.base_sequence,
+            transactional: header.attributes.is_transactional(),
+        });
+        let mut ours = sealed.bytes().to_vec();
+        assign_offsets(&mut ours, header.base_offset, header.partition_leader_epoch).expect("it is a batch");
+
+        assert_eq!(hex(&ours[HEADER_LEN..]), hex(theirs.payload()), "{name}");
+        if codec == Compression::None {
+            assert_eq!(hex(&ours), hex(batch.bytes()), "{name}");
+        }
+        *rebuilt.entry(codec.name()).or_insert(0) += 1;
+    }
+
+    assert!(
+        Compression::ALL.iter().all(|codec| rebuilt.get(codec.name()).is_some_and(|count| *count >= 10)),
+        "{rebuilt:?}"
+    );
+}
+
+/// What our codecs make of Java's records reads the same again.
+#[test]
+fn recompressed_batches_read_the_same() {
+    let mut decompressor = Decompressor::default();
+    let mut compressors: Vec<_> =
+        Compression::ALL.into_iter().filter_map(|codec| Compressor::new(codec, None).ok()).collect();
+    for (name, batch) in batches() {
+        let records = batch.records(&mut decompressor).and_then(|records| records.to_vec()).expect("Java wrote it");
+        if !is_as_produced(&batch, &records) {
+            continue;
+        }
+        for compressor in &mut compressors {
+            let mut builder = BatchBuilder::new();
+            append_all(&mut builder, &records);
+            let mut sealed = builder.seal(compressor).expect("there are records");
+            let mut bytes = sealed.bytes().to_vec();
+            assign_offsets(&mut bytes, batch.header().base_offset, 7).expect("it is a batch");
+
+            let again = Batch::new(bytes.into()).expect("we wrote it");
+            again.verify_crc().expect("we wrote it");
+            let again = again.records(&mut decompressor).and_then(|records| records.to_vec()).expect("we wrote it");
+
+            assert!(again == records, "{name} with {}", compressor.codec());
+        }
+    }
+}
+
+/// End markers are built from nothing but what they say.
+#[test]
+fn rebuilt_markers_are_the_same_bytes() {
+    let mut decompressor = Decompressor::default();
+    let mut markers = 0;
+    for (name, batch) in batches() {
+        let header = batch.header();
+        let records = batch.records(&mut decompressor).and_then(|records| records.to_vec()).expect("Java wrote it");
+        if !header.attributes.is_control() || records.len() != 1 {
+            continue;
+        }
+
+        let control = ControlRecord::parse(records[0].key.as_deref(), records[0].value.as_deref()).expect("a mark");
+        let mut ours =
+            control.to_batch(header.producer_id, header.producer_epoch, records[0].timestamp).expect("marks are small");
+        assign_offsets(&mut ours, header.base_offset, header.partition_leader_epoch).expect("it is a batch");
+
+        assert_eq!(hex(&ours), hex(batch.bytes()), "{name}");
+        markers += 1;
+    }
+
+    assert!(markers >= 10, "only {markers}");
+}
+
+/// Setting the append time of a batch that Java's log set it in changes nothing, down to the checksum.
+#[test]
+fn append_time_is_set_as_java_sets_it() {
+    let mut seen = 0;
+    for (name, batch) in batches() {
+        if batch.header().attributes.timestamp_type() == TimestampType::LogAppendTime {
+            let mut bytes = batch.bytes().to_vec();
+            // Undo what the log did, then do it again.
+            bytes[22] &= !8;
+            bytes[35..43].fill(0);
+
+            set_log_append_time(&mut bytes, batch.header().max_timestamp).expect("it is a batch");
+
+            assert_eq!(hex(&bytes), hex(batch.bytes()), "{name}");
+            seen += 1;
+        }
+    }
+
+    assert!(seen >= 5, "only {seen}");
+}

@@ -1,0 +1,5 @@
+//! Record batches: against Java's bytes, by their laws, and against hostile bytes.
+
+mod golden;
+mod hostile;
+mod properties;
