@@ -20,7 +20,7 @@ use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Reader, Str, decode_reque
 
 use crate::connection::Connection;
 use crate::context::{ConnectionId, Context, Outcome, RequestId};
-use crate::faults::Verdict;
+use crate::faults::{self, Verdict};
 use crate::groups;
 use crate::handlers;
 use crate::purgatory::Waiting;
@@ -180,7 +180,7 @@ impl Cluster {
                         self.ready.push_back(connection);
                     }
                 }
-                Timer::Group(timer) => groups::timer_fired(&mut self.state, timer, now),
+                Timer::Group(timer) => groups::timer_fired(&mut self.state, &timer, now),
             }
             self.settle(now);
         }
@@ -247,15 +247,15 @@ impl Cluster {
             correlation_id: header.correlation_id,
             now,
             wall_ms: self.state.clock.millis(now),
-            denial: None,
+            denials: Vec::new(),
         };
         if let Some(open) = self.state.connections.get_mut(&connection) {
             open.current = Some(id);
         }
         let request = Arc::new(request);
         self.state.history.asked(&cx, &request);
-        let verdict = self.state.faults.judge(&cx, &request);
-        cx.denial = verdict.denial.clone();
+        let verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&request, &self.state));
+        cx.denials.clone_from(&verdict.denials);
         let (silence, drop, delay) = (verdict.silence, verdict.drop, verdict.delay);
         self.exchanges.insert(id, Exchange { cx, request, verdict, response: None });
 
@@ -288,6 +288,9 @@ impl Cluster {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         exchange.cx.now = now;
         exchange.cx.wall_ms = self.state.clock.millis(now);
+        for operation in std::mem::take(&mut exchange.verdict.operations) {
+            operation.carry_out(&mut self.state, now);
+        }
         let outcome = handlers::handle(&mut self.state, &exchange.cx, &exchange.request);
         self.conclude(request, outcome, now);
     }
@@ -326,11 +329,14 @@ impl Cluster {
                 if let Some(throttle) = exchange.verdict.throttle {
                     handlers::set_throttle_time(&mut response, throttle);
                 }
+                faults::deny_late(&mut response, &exchange.verdict.late_denials, &self.state);
                 for edit in &exchange.verdict.edits {
                     edit(&mut response);
                 }
                 exchange.response = Some(response);
-                if exchange.verdict.drop_answer {
+                if exchange.verdict.silence_answer {
+                    // As above: the connection stays open, and nothing behind the request is looked at.
+                } else if exchange.verdict.drop_answer {
                     self.close(connection);
                 } else if let Some(delay) = exchange.verdict.delay_answer {
                     self.state.set_timer(now, delay, Timer::Write(request));

@@ -18,6 +18,8 @@ pub(crate) struct Config {
     pub(crate) group_initial_rebalance_delay: Duration,
     pub(crate) group_min_session_timeout: Duration,
     pub(crate) group_max_session_timeout: Duration,
+    pub(crate) group_max_size: usize,
+    pub(crate) offset_metadata_max_bytes: usize,
     /// How many fetch sessions a node keeps.
     pub(crate) fetch_session_slots: usize,
 }
@@ -34,6 +36,8 @@ impl Default for Config {
             group_initial_rebalance_delay: Duration::ZERO,
             group_min_session_timeout: Duration::from_secs(6),
             group_max_session_timeout: Duration::from_secs(30 * 60),
+            group_max_size: i32::MAX as usize,
+            offset_metadata_max_bytes: 4096,
             fetch_session_slots: 1000,
         }
     }

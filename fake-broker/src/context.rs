@@ -45,31 +45,31 @@ pub(crate) struct Context {
     pub(crate) now: Instant,
     /// The time of day at `now`, in milliseconds since 1970.
     pub(crate) wall_ms: i64,
-    /// A fault that refuses the request or a part of it, before anything is done.
-    pub(crate) denial: Option<Denial>,
+    /// What faults refuse of the request, before anything is done.
+    pub(crate) denials: Vec<Denial>,
 }
 
 impl Context {
     /// The error that a fault gives to the request as a whole: to one with no smaller parts, or from a rule that names
     /// none of them.
     pub(crate) fn denied(&self) -> Option<ErrorCode> {
-        self.denial.as_ref().and_then(Denial::request)
+        self.denials.iter().find_map(Denial::request)
     }
 
     /// The error that a fault gives to a topic. Handlers ask it where Kafka asks its authorizer: for each topic, before
     /// anything is done for it.
     pub(crate) fn denied_topic(&self, topic: &str) -> Option<ErrorCode> {
-        self.denial.as_ref().and_then(|denial| denial.topic(topic))
+        self.denials.iter().find_map(|denial| denial.topic(topic))
     }
 
     /// The error that a fault gives to a partition.
     pub(crate) fn denied_partition(&self, topic: &str, partition: i32) -> Option<ErrorCode> {
-        self.denial.as_ref().and_then(|denial| denial.partition(topic, partition))
+        self.denials.iter().find_map(|denial| denial.partition(topic, partition))
     }
 
     /// The error that a fault gives to a group.
     pub(crate) fn denied_group(&self, group: &str) -> Option<ErrorCode> {
-        self.denial.as_ref().and_then(|denial| denial.group(group))
+        self.denials.iter().find_map(|denial| denial.group(group))
     }
 }
 

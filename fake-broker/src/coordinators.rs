@@ -1,29 +1,75 @@
-//! Which node coordinates a group: the leader of the partition of `__consumer_offsets` that the group's name falls on.
+//! Which node coordinates a group or a transactional id.
 //!
-//! The topic is real, with leaders and epochs like any other, so that coordinators move when nodes die, as in Kafka.
+//! As in Kafka: the key's hash picks a partition of an internal topic, and the leader of that partition is the
+//! coordinator, of everything else on that partition too. The topics are real, with leaders and epochs like any other,
+//! so that coordinators move when nodes die.
+
+use krafka_protocol::Str;
+
+use crate::state::State;
 
 /// The internal topic whose partitions' leaders coordinate groups.
 pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
 
-/// Kafka's default number of its partitions.
-pub(crate) const OFFSETS_PARTITIONS: i32 = 50;
+/// The internal topic whose partitions' leaders coordinate transactional producers.
+pub(crate) const TRANSACTIONS_TOPIC: &str = "__transaction_state";
 
-/// The partition of `__consumer_offsets` that keeps a group.
-pub(crate) fn partition_for(group: &str) -> i32 {
-    // Java's String.hashCode over UTF-16, made positive by clearing the sign, as Kafka does.
-    let hash = group.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-    (hash & i32::MAX) % OFFSETS_PARTITIONS
+/// Kafka's default number of their partitions.
+const PARTITIONS: i32 = 50;
+
+/// What is coordinated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoordinatorKind {
+    /// A group, with its offsets.
+    Group,
+    /// A transactional id.
+    Transaction,
+}
+
+impl CoordinatorKind {
+    /// The topic that keeps what is coordinated.
+    pub(crate) fn topic(self) -> &'static str {
+        match self {
+            Self::Group => OFFSETS_TOPIC,
+            Self::Transaction => TRANSACTIONS_TOPIC,
+        }
+    }
+}
+
+/// The node that coordinates a key, or `None` while its partition has no leader, or the topic is not there.
+pub(crate) fn find(state: &State, kind: CoordinatorKind, key: &str) -> Option<i32> {
+    state.topics.partition(kind.topic(), partition_for(key))?.leader
+}
+
+/// Creates the topic of a kind when it is asked for the first time, as Kafka does.
+pub(crate) fn ensure_topic(state: &mut State, kind: CoordinatorKind) {
+    if state.topics.by_name(kind.topic()).is_none() {
+        state.add_topic(Str::from_static(kind.topic()), PARTITIONS, state.config.replication_factor);
+    }
+}
+
+/// Whether a topic is one of the coordinators' own.
+pub(crate) fn is_internal(topic: &str) -> bool {
+    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC].contains(&topic)
+}
+
+/// The partition of the internal topic that keeps a key: Java's hash of the string, made positive as Kafka makes it.
+pub(crate) fn partition_for(key: &str) -> i32 {
+    let hash = key.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
+    hash.checked_abs().unwrap_or(0) % PARTITIONS
 }
 
 #[cfg(test)]
 mod tests {
     use super::partition_for;
 
-    /// The values are what Java computes: `"my-group".hashCode() & 0x7fffffff) % 50` and so on.
+    /// What a JVM computes; the hash of the fourth is the one integer without a positive twin.
     #[test]
-    fn groups_fall_on_javas_partitions() {
-        assert_eq!(partition_for(""), 0);
-        assert_eq!(partition_for("a"), 97 % 50);
-        assert_eq!(partition_for("ab"), (97 * 31 + 98) % 50);
+    fn keys_fall_on_javas_partitions() {
+        let java = [("", 0), ("group", 47), ("my-consumer-group", 13), ("polygenelubricants", 0), ("gröup", 32)];
+
+        for (key, partition) in java {
+            assert_eq!(partition_for(key), partition, "{key}");
+        }
     }
 }

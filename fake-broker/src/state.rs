@@ -15,11 +15,12 @@ use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
 use crate::coordinators;
 use crate::faults::Faults;
-use crate::groups::Groups;
+use crate::groups::{self, Groups};
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
 use crate::nodes::Nodes;
 use crate::offsets::Offsets;
+use crate::producer_ids::ProducerIds;
 use crate::purgatory::{Purgatory, WaitKey};
 use crate::rng::Rng;
 use crate::timers::{Timer, TimerId, Timers};
@@ -41,8 +42,7 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) faults: Faults,
     pub(crate) history: History,
-    /// The next producer id to give away.
-    pub(crate) next_producer_id: i64,
+    pub(crate) producer_ids: ProducerIds,
     /// Chance for ids of topics, sessions and members.
     pub(crate) ids: Rng,
     /// Answers to requests that wait, made while something else was handled.
@@ -55,19 +55,19 @@ impl State {
         let sessions =
             nodes.ids().into_iter().map(|node| (node, FetchSessions::new(config.fetch_session_slots))).collect();
         Self {
+            groups: Groups::new(config.clone()),
+            faults: Faults::new(config.seed),
             config,
             clock,
             nodes,
             topics: Topics::default(),
-            groups: Groups::default(),
             offsets: Offsets::default(),
             sessions,
             connections: BTreeMap::new(),
             purgatory: Purgatory::default(),
             timers: Timers::default(),
-            faults: Faults::default(),
             history: History::default(),
-            next_producer_id: 0,
+            producer_ids: ProducerIds::default(),
             ids,
             answers: VecDeque::new(),
         }
@@ -86,7 +86,7 @@ impl State {
         let id = self.ids.uuid();
         let live = self.nodes.live_ids();
         let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live)).collect();
-        let internal = name == coordinators::OFFSETS_TOPIC;
+        let internal = coordinators::is_internal(&name);
         self.topics.insert(Topic { id, name, internal, settings, partitions });
         id
     }
@@ -101,14 +101,6 @@ impl State {
         nodes.extend(dead);
         nodes.truncate(usize::try_from(replication_factor).unwrap_or(1));
         nodes
-    }
-
-    /// Creates the topic that keeps the groups, if it is not there yet.
-    pub(crate) fn ensure_offsets_topic(&mut self) {
-        if self.topics.by_name(coordinators::OFFSETS_TOPIC).is_none() {
-            let name = Str::from_static(coordinators::OFFSETS_TOPIC);
-            self.add_topic(name, coordinators::OFFSETS_PARTITIONS, self.config.replication_factor);
-        }
     }
 
     /// Answers a request that waits. A request that is gone with its connection needs no answer.
@@ -126,15 +118,34 @@ impl State {
         self.purgatory.wake(WaitKey { topic, partition });
     }
 
-    /// The node that coordinates a group, or `None` when the partition that keeps it has no leader.
-    pub(crate) fn coordinator(&self, group: &str) -> Option<i32> {
-        let partition = coordinators::partition_for(group);
-        self.topics.partition(coordinators::OFFSETS_TOPIC, partition)?.leader
+    /// Makes a live replica the leader of a partition, and the coordinator of what an internal topic keeps there. Says
+    /// whether there was anything to change.
+    pub(crate) fn move_leader(&mut self, topic: &str, index: i32, node: i32, now: Instant) -> bool {
+        let is_up = self.nodes.is_up(node);
+        let Some(partition) = self.topics.partition_mut(topic, index) else { return false };
+        if !is_up || !partition.replicas.contains(&node) || !partition.lead(node) {
+            return false;
+        }
+        self.leader_changed(topic, index, now);
+        true
     }
 
-    /// Whether `node` coordinates `group`.
-    pub(crate) fn coordinates(&self, node: i32, group: &str) -> bool {
-        self.coordinator(group) == Some(node)
+    /// Elects the leader of a partition again: only the epoch changes.
+    pub(crate) fn bump_leader_epoch(&mut self, topic: &str, index: i32, now: Instant) {
+        if let Some(partition) = self.topics.partition_mut(topic, index) {
+            partition.bump_epoch();
+            self.leader_changed(topic, index, now);
+        }
+    }
+
+    /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
+    pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
+        if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
+            self.wake_partition(id, index);
+        }
+        if topic == coordinators::OFFSETS_TOPIC {
+            groups::coordinator_moved(self, index, now);
+        }
     }
 
     /// What a client's node id stands for: host and port.

@@ -86,6 +86,11 @@ impl Topics {
         if id.is_zero() { self.by_name(name) } else { self.by_id(id) }
     }
 
+    /// The name of the topic with that id.
+    pub(crate) fn name_of(&self, id: &Uuid) -> Option<Str> {
+        self.by_id.get(id).map(|topic| topic.name.clone())
+    }
+
     /// A partition of the topic of that name.
     pub(crate) fn partition(&self, name: &str, index: i32) -> Option<&Partition> {
         self.by_name(name)?.partition(index)

@@ -1,81 +1,101 @@
 //! What goes wrong on purpose: rules that match requests, and what they make of them.
+//!
+//! A rule is a [selector](rule::Selector), an [action](rule::Action) and a budget; [`RuleBuilder`] is how it is written.
+//! Each request is judged once, when its node begins to work on it, so a request that is parked for long is still one
+//! match. Errors are placed where Kafka's authorizer places its own: a handler asks its
+//! [`Context`](crate::context::Context) for each topic, partition or group, before it does anything for it.
 
+mod builder;
+mod entities;
+mod hits;
 mod kafka_versions;
+mod rule;
+mod verdict;
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use krafka_protocol::{AnyRequest, AnyResponse, ErrorCode};
+use krafka_protocol::AnyRequest;
+
+pub use builder::{Apis, Rule, RuleBuilder};
+pub(crate) use entities::{Entities, deny_late};
+pub use hits::Reached;
+pub(crate) use kafka_versions::Feature;
+pub use kafka_versions::{KafkaVersion, UnknownVersion};
+pub(crate) use verdict::{Denial, Verdict};
 
 use crate::context::Context;
+use crate::rng::Rng;
+use rule::ActiveRule;
 
-pub use kafka_versions::KafkaVersion;
-
-/// The rules of a cluster.
-#[derive(Debug, Default)]
-pub(crate) struct Faults {}
-
-/// What all rules that match a request make of it together.
-#[derive(Clone, Default)]
-pub(crate) struct Verdict {
-    /// Before the request is looked at, wait.
-    pub(crate) delay: Option<Duration>,
-    /// Refuse the request, or a part of it, with an error.
-    pub(crate) denial: Option<Denial>,
-    /// Close the connection instead of handling the request.
-    pub(crate) drop: bool,
-    /// Neither handle nor answer it.
-    pub(crate) silence: bool,
-    /// Tell the client to wait, and mute its connection for that time.
-    pub(crate) throttle: Option<Duration>,
-    /// After the request was handled, wait before the answer is written.
-    pub(crate) delay_answer: Option<Duration>,
-    /// After the request was handled, close the connection instead of answering.
-    pub(crate) drop_answer: bool,
-    /// After the request was handled, change the answer.
-    pub(crate) edits: Vec<Edit>,
+/// The rules of a cluster. A clone is another handle to the same rules: one is the cluster's, the others belong to the
+/// tests that write rules.
+#[derive(Clone)]
+pub(crate) struct Faults {
+    rules: Arc<Mutex<Rules>>,
 }
 
-/// Changes an answer.
-pub(crate) type Edit = std::sync::Arc<dyn Fn(&mut AnyResponse) + Send + Sync>;
-
-impl fmt::Debug for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verdict").field("denial", &self.denial).finish_non_exhaustive()
-    }
-}
-
-/// An error for the whole of a request, or for one of its parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Denial {
-    code: ErrorCode,
-}
-
-impl Denial {
-    /// The error for the request as a whole.
-    pub(crate) fn request(&self) -> Option<ErrorCode> {
-        Some(self.code)
-    }
-
-    /// The error for a topic.
-    pub(crate) fn topic(&self, _topic: &str) -> Option<ErrorCode> {
-        Some(self.code)
-    }
-
-    /// The error for a partition.
-    pub(crate) fn partition(&self, _topic: &str, _partition: i32) -> Option<ErrorCode> {
-        Some(self.code)
-    }
-
-    /// The error for a group.
-    pub(crate) fn group(&self, _group: &str) -> Option<ErrorCode> {
-        Some(self.code)
-    }
+struct Rules {
+    active: Vec<ActiveRule>,
+    next_id: u64,
+    chance: Rng,
 }
 
 impl Faults {
-    /// Judges a request before it is handled: counts the rules that match it, and says what they do to it.
-    pub(crate) fn judge(&mut self, _cx: &Context, _request: &AnyRequest) -> Verdict {
-        Verdict::default()
+    /// No rules; what they leave to chance is drawn from the seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        let chance = Rng::stream(seed, "faults");
+        Self { rules: Arc::new(Mutex::new(Rules { active: Vec::new(), next_id: 0, chance })) }
+    }
+
+    /// Judges a request before it is handled: counts it for the rules that match, and says what they do to it.
+    /// `entities` is asked only if there are rules.
+    pub(crate) fn judge(&self, cx: &Context, request: &AnyRequest, entities: impl FnOnce() -> Entities) -> Verdict {
+        let mut verdict = Verdict::default();
+        let rules = &mut *self.lock();
+        if rules.active.is_empty() {
+            return verdict;
+        }
+        let entities = entities();
+        for rule in &mut rules.active {
+            rule.judge(cx, request, &entities, &mut rules.chance, &mut verdict);
+        }
+        rules.active.retain(|rule| !rule.is_spent());
+        verdict
+    }
+
+    /// The rules that have not acted yet, in words. A test that expects its faults to happen asks at its end.
+    pub(crate) fn unfired(&self) -> Vec<String> {
+        self.lock().active.iter().filter(|rule| rule.hits.count() == 0).map(ToString::to_string).collect()
+    }
+
+    /// Ends all rules.
+    pub(crate) fn clear(&self) {
+        self.lock().active.clear();
+    }
+
+    fn install(&self, mut rule: ActiveRule) -> u64 {
+        let mut rules = self.lock();
+        rule.id = rules.next_id;
+        rules.next_id += 1;
+        rules.active.push(rule);
+        rules.next_id - 1
+    }
+
+    fn remove(&self, id: u64) {
+        self.lock().active.retain(|rule| rule.id != id);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.lock().active).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use krafka_protocol::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode
 
 use super::{served, versions};
 use crate::context::{Context, Outcome};
+use crate::faults::Feature;
 use crate::state::State;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsRequest) -> Outcome<ApiVersionsResponse> {
@@ -29,28 +30,31 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
         min_version: range.min,
         max_version: range.max,
     });
-    let features = state.nodes.find(cx.node).map_or(&[][..], |node| node.version.features());
+    // A feature whose requests nobody answers would lead clients astray.
+    let is_served = |feature: &Feature| feature.needs.is_none_or(|key| versions(state, cx.node, key).is_some());
+    let node = state.nodes.find(cx.node);
+    let features: Vec<Feature> = node.into_iter().flat_map(|node| node.version.features()).filter(is_served).collect();
     // Before version 4, a client could not read a feature whose lowest level is 0, so that Kafka leaves it out.
-    let supported = features.iter().filter(|feature| cx.version >= 4 || feature.1 > 0);
+    let supported = features.iter().filter(|feature| cx.version >= 4 || feature.min > 0);
     Outcome::Reply(ApiVersionsResponse {
         error_code: 0,
         api_keys: keys.collect(),
         throttle_time_ms: 0,
         supported_features: supported
-            .map(|&(name, min_version, max_version, _)| SupportedFeatureKey {
-                name: Str::from_static(name),
-                min_version,
-                max_version,
+            .map(|feature| SupportedFeatureKey {
+                name: Str::from_static(feature.name),
+                min_version: feature.min,
+                max_version: feature.max,
             })
             .collect(),
         finalized_features_epoch: 1,
         finalized_features: features
             .iter()
-            .filter(|&&(_, _, _, level)| level > 0)
-            .map(|&(name, _, _, level)| FinalizedFeatureKey {
-                name: Str::from_static(name),
-                max_version_level: level,
-                min_version_level: level,
+            .filter(|feature| feature.level > 0)
+            .map(|feature| FinalizedFeatureKey {
+                name: Str::from_static(feature.name),
+                max_version_level: feature.level,
+                min_version_level: feature.level,
             })
             .collect(),
         ..ApiVersionsResponse::default()

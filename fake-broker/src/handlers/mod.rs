@@ -14,11 +14,19 @@ use crate::state::State;
 pub(crate) mod api_versions;
 mod batch_rules;
 pub(crate) mod fetch;
+mod find_coordinator;
+mod heartbeat;
+mod init_producer_id;
+mod join_group;
 mod leadership;
+mod leave_group;
 mod metadata;
+mod offset_commit;
+mod offset_fetch;
 mod operations;
 mod produce;
 pub(crate) mod sessions;
+mod sync_group;
 
 macro_rules! table {
     (throttled: { $($api:ident => $module:ident,)* } plain: { $($plain_api:ident => $plain_module:ident,)* }) => {
@@ -53,6 +61,14 @@ table! {
         Fetch => fetch,
         Metadata => metadata,
         ApiVersions => api_versions,
+        OffsetCommit => offset_commit,
+        OffsetFetch => offset_fetch,
+        FindCoordinator => find_coordinator,
+        JoinGroup => join_group,
+        Heartbeat => heartbeat,
+        LeaveGroup => leave_group,
+        SyncGroup => sync_group,
+        InitProducerId => init_producer_id,
     }
     plain: {
     }

@@ -108,7 +108,7 @@ fn append(
     let log = &mut partition.log;
     let (base_offset, log_append_time_ms) = match log.producers.check(batch.header()) {
         Check::Append => {
-            let appended = log.append(&batch, log_append_time, cx.wall_ms);
+            let appended = log.append(&batch, log_append_time);
             (appended.base_offset, appended.log_append_time_ms)
         }
         Check::Duplicate { base_offset, timestamp } => (base_offset, timestamp),

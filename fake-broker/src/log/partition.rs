@@ -55,7 +55,7 @@ impl Log {
 
     /// The first offset that a consumer of committed records does not see.
     pub(crate) fn last_stable_offset(&self) -> i64 {
-        self.producers.first_open_offset().unwrap_or(self.end_offset)
+        self.end_offset
     }
 
     /// Starts a leader's epoch: what is written from now on is written in it.
@@ -64,7 +64,7 @@ impl Log {
     }
 
     /// Appends a batch that was found valid, under the newest leader epoch.
-    pub(crate) fn append(&mut self, batch: &Batch, log_append_time_ms: Option<i64>, wall_ms: i64) -> Appended {
+    pub(crate) fn append(&mut self, batch: &Batch, log_append_time_ms: Option<i64>) -> Appended {
         const WHOLE: &str = "a batch that was read has a header";
         let header = batch.header();
         let base_offset = self.end_offset;
@@ -82,7 +82,7 @@ impl Log {
         });
         self.end_offset = last_offset + 1;
         let appended = Appended { base_offset, log_append_time_ms: log_append_time_ms.unwrap_or(-1) };
-        self.producers.appended(header, base_offset, appended.log_append_time_ms, wall_ms);
+        self.producers.appended(header, base_offset, appended.log_append_time_ms);
         appended
     }
 

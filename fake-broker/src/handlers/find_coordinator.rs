@@ -1,0 +1,68 @@
+//! FindCoordinator (10): which node looks after a group or a transactional id.
+//!
+//! Any node answers. Kafka makes the coordinators' topic when it is first asked, and says COORDINATOR_NOT_AVAILABLE
+//! until it is there; here it is there at once. Share groups are not served
+//! so their keys are refused as by a broker without the share coordinator.
+
+use krafka_protocol::api::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
+use krafka_protocol::{ErrorCode, Str};
+
+use crate::context::{Context, Outcome};
+use crate::coordinators::{self, CoordinatorKind};
+use crate::state::State;
+
+pub(crate) fn handle(
+    state: &mut State,
+    cx: &Context,
+    request: &FindCoordinatorRequest,
+) -> Outcome<FindCoordinatorResponse> {
+    if cx.version < 4 {
+        let found = find(state, cx, request.key_type, &request.key);
+        let error = ErrorCode(found.error_code);
+        return Outcome::Reply(FindCoordinatorResponse {
+            error_code: found.error_code,
+            // Kafka writes the name of the absence of an error here.
+            error_message: Some(Str::from(if error.is_ok() { "NONE" } else { error.message() })),
+            node_id: found.node_id,
+            host: found.host,
+            port: found.port,
+            ..FindCoordinatorResponse::default()
+        });
+    }
+    let coordinators = request.coordinator_keys.iter().map(|key| find(state, cx, request.key_type, key)).collect();
+    Outcome::Reply(FindCoordinatorResponse { coordinators, ..FindCoordinatorResponse::default() })
+}
+
+fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator {
+    let refused = |error: ErrorCode, message: Str| Coordinator {
+        key: key.clone(),
+        node_id: -1,
+        host: Str::default(),
+        port: -1,
+        error_code: error.0,
+        error_message: Some(message),
+    };
+    let kind = match key_type {
+        0 => CoordinatorKind::Group,
+        1 => CoordinatorKind::Transaction,
+        2 => return refused(ErrorCode::INVALID_REQUEST, Str::default()),
+        _ => return refused(ErrorCode::INVALID_REQUEST, Str::from(ErrorCode::INVALID_REQUEST.message())),
+    };
+    let denied = if kind == CoordinatorKind::Group { cx.denied_group(key) } else { cx.denied() };
+    if let Some(error) = denied {
+        return refused(error, Str::default());
+    }
+    coordinators::ensure_topic(state, kind);
+    let coordinator = coordinators::find(state, kind, key);
+    match coordinator.and_then(|node| Some((node, state.endpoint(node)?))) {
+        Some((node_id, (host, port))) => Coordinator {
+            key: key.clone(),
+            node_id,
+            host,
+            port,
+            error_code: ErrorCode::NONE.0,
+            error_message: Some(Str::default()),
+        },
+        None => refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default()),
+    }
+}

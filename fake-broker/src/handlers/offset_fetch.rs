@@ -1,0 +1,146 @@
+//! OffsetFetch (9): how far groups have read.
+//!
+//! A group or partition that nobody knows has no offsets, which is no error: -1. `require_stable` has no effect while
+//! there are no transactional commits.
+
+use krafka_protocol::api::offset_fetch::{
+    OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse, OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic, OffsetFetchResponseTopics,
+};
+use krafka_protocol::{ErrorCode, Str};
+
+use crate::context::{Context, Outcome};
+use crate::groups;
+use crate::offsets::Committed;
+use crate::state::State;
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetFetchRequest) -> Outcome<OffsetFetchResponse> {
+    if cx.version < 8 {
+        return Outcome::Reply(single(state, cx, request));
+    }
+    let groups = request.groups.iter().map(|group| fetch(state, cx, group)).collect();
+    Outcome::Reply(OffsetFetchResponse { groups, ..OffsetFetchResponse::default() })
+}
+
+/// The answer for one of many groups, from version 8 on.
+fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
+    let mut answer = OffsetFetchResponseGroup { group_id: group.group_id.clone(), ..Default::default() };
+    if let Some(error) = refusal(state, cx, &group.group_id) {
+        answer.error_code = error.0;
+        return answer;
+    }
+    let offsets = &state.offsets;
+    let Some(topics) = &group.topics else {
+        answer.topics = offsets
+            .of_group(&group.group_id)
+            .map(|(name, partitions)| OffsetFetchResponseTopics {
+                name: name.clone(),
+                topic_id: state.topics.by_name(name).map(|topic| topic.id).unwrap_or_default(),
+                partitions: partitions.iter().map(|(index, c)| found(*index, Ok(Some(c)))).collect(),
+            })
+            .collect();
+        return answer;
+    };
+    answer.topics = topics
+        .iter()
+        .map(|topic| {
+            let name = if cx.version >= 10 { state.topics.name_of(&topic.topic_id) } else { Some(topic.name.clone()) };
+            let partition = |index: i32| match &name {
+                None => found(index, Err(ErrorCode::UNKNOWN_TOPIC_ID)),
+                Some(name) => found(index, look_up(state, cx, &group.group_id, name, index)),
+            };
+            OffsetFetchResponseTopics {
+                name: name.clone().unwrap_or_default(),
+                topic_id: topic.topic_id,
+                partitions: topic.partition_indexes.iter().map(|index| partition(*index)).collect(),
+            }
+        })
+        .collect();
+    answer
+}
+
+/// The answer for the one group of the versions before 8.
+fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFetchResponse {
+    let refused = refusal(state, cx, &request.group_id);
+    let mut response = OffsetFetchResponse::default();
+    if let Some(error) = refused {
+        response.error_code = error.0;
+        if cx.version >= 2 {
+            return response;
+        }
+    }
+    let Some(topics) = &request.topics else {
+        response.topics = state
+            .offsets
+            .of_group(&request.group_id)
+            .map(|(name, partitions)| OffsetFetchResponseTopic {
+                name: name.clone(),
+                partitions: partitions.iter().map(|(index, c)| narrow(found(*index, Ok(Some(c))))).collect(),
+            })
+            .collect();
+        return response;
+    };
+    response.topics = topics
+        .iter()
+        .map(|topic| {
+            // Version 1 has no room for the error of the whole, so each partition bears it.
+            let partition = |index: i32| match refused {
+                Some(error) => narrow(found(index, Err(error))),
+                None => narrow(found(index, look_up(state, cx, &request.group_id, &topic.name, index))),
+            };
+            OffsetFetchResponseTopic {
+                name: topic.name.clone(),
+                partitions: topic.partition_indexes.iter().map(|index| partition(*index)).collect(),
+            }
+        })
+        .collect();
+    response
+}
+
+fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
+    cx.denied_group(group).or_else(|| groups::not_coordinator(state, cx, group))
+}
+
+fn look_up<'a>(
+    state: &'a State,
+    cx: &Context,
+    group: &str,
+    topic: &str,
+    partition: i32,
+) -> Result<Option<&'a Committed>, ErrorCode> {
+    match cx.denied_partition(topic, partition) {
+        Some(error) => Err(error),
+        None => Ok(state.offsets.committed(group, topic, partition)),
+    }
+}
+
+fn found(partition_index: i32, committed: Result<Option<&Committed>, ErrorCode>) -> OffsetFetchResponsePartitions {
+    let none = OffsetFetchResponsePartitions {
+        partition_index,
+        committed_offset: -1,
+        committed_leader_epoch: -1,
+        metadata: Some(Str::default()),
+        error_code: ErrorCode::NONE.0,
+    };
+    match committed {
+        Ok(Some(committed)) => OffsetFetchResponsePartitions {
+            committed_offset: committed.offset,
+            committed_leader_epoch: committed.leader_epoch,
+            metadata: Some(committed.metadata.clone()),
+            ..none
+        },
+        Ok(None) => none,
+        Err(error) => OffsetFetchResponsePartitions { error_code: error.0, ..none },
+    }
+}
+
+/// The same in the layout of the versions before 8.
+fn narrow(partition: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition {
+    OffsetFetchResponsePartition {
+        partition_index: partition.partition_index,
+        committed_offset: partition.committed_offset,
+        committed_leader_epoch: partition.committed_leader_epoch,
+        metadata: partition.metadata,
+        error_code: partition.error_code,
+    }
+}
