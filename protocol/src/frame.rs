@@ -184,11 +184,7 @@ mod tests {
 
     /// A request with one large record set between two small ones.
     fn produce(large: &Bytes) -> ProduceRequest {
-        let partition = |index, records: &Bytes| PartitionProduceData {
-            index,
-            records: Some(records.clone()),
-            ..PartitionProduceData::default()
-        };
+        let partition = |index, records: &Bytes| PartitionProduceData { index, records: Some(records.clone()) };
         let small = Bytes::from_static(b"small");
         let partition_data = vec![partition(0, &small), partition(1, large), partition(2, &small)];
         ProduceRequest {

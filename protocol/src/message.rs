@@ -48,3 +48,57 @@ pub trait Request: Message {
     /// The answer.
     type Response: Message;
 }
+
+/// What does not compile, since the schema makes no sense; the derive's own tests have the rest.
+///
+/// A tag that is used twice:
+///
+/// ```compile_fail
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(versions = 0..=3, flexible = 2..)]
+/// struct Foo {
+///     #[field(versions = 2.., tag = 0)]
+///     a: i32,
+///     #[field(versions = 3.., tag = 0)]
+///     b: i32,
+/// }
+/// ```
+///
+/// A structure that lacks a version of the message around it:
+///
+/// ```compile_fail,E0080
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(versions = 0..=3)]
+/// struct Foo {
+///     bars: Vec<Bar>,
+/// }
+///
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(versions = 1..=3)]
+/// struct Bar {}
+/// ```
+///
+/// A structure in another encoding than the message around it:
+///
+/// ```compile_fail,E0080
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(versions = 0..=3, flexible = 2..)]
+/// struct Foo {
+///     bars: Vec<Bar>,
+/// }
+///
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(versions = 0..=3)]
+/// struct Bar {}
+/// ```
+///
+/// A number that no API has:
+///
+/// ```compile_fail,E0080
+/// #[derive(Clone, Debug, PartialEq, krafka_protocol::Message)]
+/// #[message(key = 999, versions = 0..=3, response = Foo)]
+/// struct Foo {}
+/// const _: krafka_protocol::ApiKey = <Foo as krafka_protocol::Request>::KEY;
+/// ```
+#[cfg(doctest)]
+struct Refusals;

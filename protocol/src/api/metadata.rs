@@ -28,6 +28,13 @@ pub struct MetadataRequest {
     pub include_topic_authorized_operations: bool,
 }
 
+impl MetadataRequest {
+    /// Asks for every topic of the cluster, from version 1 on.
+    pub fn all_topics() -> Self {
+        Self { topics: None, ..Self::default() }
+    }
+}
+
 /// A topic asked about, by name or, from version 12 on, by id.
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 0..=13, flexible = 9..)]
