@@ -49,6 +49,11 @@ impl Nodes {
         self.nodes.keys().copied().collect()
     }
 
+    /// All nodes, dead or alive.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i32, &Node)> {
+        self.nodes.iter().map(|(&id, node)| (id, node))
+    }
+
     /// The nodes that are up.
     pub(crate) fn live(&self) -> impl Iterator<Item = (i32, &Node)> {
         self.nodes.iter().filter(|(_, node)| node.up).map(|(&id, node)| (id, node))

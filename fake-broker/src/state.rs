@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
 use crate::coordinators;
 use crate::faults::Faults;
-use crate::groups::{self, Groups};
+use crate::groups::Groups;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
 use crate::nodes::Nodes;
@@ -116,36 +116,6 @@ impl State {
     /// Lets the requests that watch a partition look again.
     pub(crate) fn wake_partition(&mut self, topic: Uuid, partition: i32) {
         self.purgatory.wake(WaitKey { topic, partition });
-    }
-
-    /// Makes a live replica the leader of a partition, and the coordinator of what an internal topic keeps there. Says
-    /// whether there was anything to change.
-    pub(crate) fn move_leader(&mut self, topic: &str, index: i32, node: i32, now: Instant) -> bool {
-        let is_up = self.nodes.is_up(node);
-        let Some(partition) = self.topics.partition_mut(topic, index) else { return false };
-        if !is_up || !partition.replicas.contains(&node) || !partition.lead(node) {
-            return false;
-        }
-        self.leader_changed(topic, index, now);
-        true
-    }
-
-    /// Elects the leader of a partition again: only the epoch changes.
-    pub(crate) fn bump_leader_epoch(&mut self, topic: &str, index: i32, now: Instant) {
-        if let Some(partition) = self.topics.partition_mut(topic, index) {
-            partition.bump_epoch();
-            self.leader_changed(topic, index, now);
-        }
-    }
-
-    /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
-    pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
-        if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
-            self.wake_partition(id, index);
-        }
-        if topic == coordinators::OFFSETS_TOPIC {
-            groups::coordinator_moved(self, index, now);
-        }
     }
 
     /// What a client's node id stands for: host and port.

@@ -130,6 +130,11 @@ impl Topic {
         self.partitions.get_mut(usize::try_from(index).ok()?)
     }
 
+    /// Adds partitions on the replicas given, of which `live` are up.
+    pub(crate) fn grow(&mut self, assignments: Vec<Vec<i32>>, live: &BTreeSet<i32>) {
+        self.partitions.extend(assignments.into_iter().map(|replicas| Partition::new(replicas, live)));
+    }
+
     /// The partitions with their indexes.
     pub(crate) fn indexed(&self) -> impl Iterator<Item = (i32, &Partition)> {
         (0_i32..).zip(&self.partitions)
@@ -216,7 +221,11 @@ impl Default for TopicSettings {
 }
 
 /// Says what is wrong with a topic's name, in Kafka's words.
-pub(crate) fn validate_name(name: &str) -> Result<(), String> {
+///
+/// # Errors
+///
+/// If Kafka would refuse the name.
+pub fn validate_name(name: &str) -> Result<(), String> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if name.is_empty() {
         return Err("Topic name is invalid: the empty string is not allowed".to_owned());

@@ -1,17 +1,44 @@
 //! Fetch: reads batches from a set of partitions, and waits for them.
+//!
+//! A request that finds less than `min_bytes` waits in the purgatory. It is read again whenever one of its partitions
+//! has news (records, another leader, a new epoch, a deletion), and answered when it has enough, when a partition fails,
+//! or when `max_wait_ms` is over.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use krafka_protocol::{FetchRequest, FetchResponse};
+use krafka_protocol::api::fetch::{
+    EpochEndOffset, FetchPartition, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
+};
+use krafka_protocol::{ErrorCode, FetchRequest, FetchResponse};
 
+use super::leadership;
+use super::sessions::{self, Context as SessionContext, Wanted};
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
-use crate::purgatory::WaitKey;
+use crate::log::{EpochEnd, Log};
+use crate::purgatory::{WaitKey, Waiting as Parked};
 use crate::state::State;
+use crate::topics::{Partition, Topic};
 
-/// A fetch that waits.
+/// Kafka's default of `fetch.max.bytes`, which bounds what a request may ask for.
+const FETCH_MAX_BYTES: i32 = 55 * 1024 * 1024;
+/// From this version on a request says where the consumer is, and a follower may serve it (KIP-392).
+const FOLLOWER_VERSION: i16 = 11;
+/// From this version on topics have ids instead of names.
+const TOPIC_ID_VERSION: i16 = 13;
+/// From this version on answers name the new leader (KIP-951).
+const HINT_VERSION: i16 = 16;
+/// The isolation level of a consumer that reads committed records only.
+const READ_COMMITTED: i8 = 1;
+
+/// A fetch that waits, or is about to be answered.
 #[derive(Debug)]
 pub(crate) struct Waiting {
+    session: SessionContext,
+    wanted: Vec<Wanted>,
+    min_bytes: usize,
+    max_bytes: i32,
+    read_committed: bool,
     deadline: Instant,
     watched: Vec<WaitKey>,
 }
@@ -28,11 +55,234 @@ impl Waiting {
     }
 }
 
-pub(crate) fn handle(_state: &mut State, _cx: &Context, _request: &FetchRequest) -> Outcome<FetchResponse> {
-    Outcome::Close
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) -> Outcome<FetchResponse> {
+    if let Some(code) = cx.denied().filter(|&code| concerns_session(code)) {
+        return Outcome::Reply(failed(code));
+    }
+    let wanted = sessions::wanted(&request.topics, |id| state.topics.by_id(id).map(|topic| topic.name.clone()));
+    let named = (request.session_id, request.session_epoch);
+    let Some(sessions) = state.sessions.get_mut(&cx.node) else { return Outcome::Close };
+    let by_id = cx.version >= TOPIC_ID_VERSION;
+    let begun = sessions.begin(named, by_id, wanted, &request.forgotten_topics_data, cx.now);
+    let (session, wanted) = match begun {
+        Ok(begun) => begun,
+        Err(code) => return Outcome::Reply(failed(code)),
+    };
+
+    let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES);
+    let waiting = Waiting {
+        session,
+        watched: watched(state, &wanted),
+        wanted,
+        min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
+        max_bytes,
+        read_committed: request.isolation_level == READ_COMMITTED,
+        deadline: cx.now + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+    };
+    let may_wait = request.max_wait_ms > 0 && !waiting.wanted.is_empty();
+    serve(state, cx, waiting, may_wait)
 }
 
 /// Looks at a waiting fetch again.
-pub(crate) fn resume(_state: &mut State, _cx: &Context, _waiting: Waiting, _look: Look) -> Outcome<FetchResponse> {
-    Outcome::Close
+pub(crate) fn resume(state: &mut State, cx: &Context, waiting: Waiting, look: Look) -> Outcome<FetchResponse> {
+    serve(state, cx, waiting, look == Look::News)
+}
+
+/// Reads all partitions; answers if that is enough, and waits on otherwise.
+fn serve(state: &mut State, cx: &Context, waiting: Waiting, may_wait: bool) -> Outcome<FetchResponse> {
+    let answered = read_all(state, cx, &waiting);
+    if may_wait && !is_enough(&answered, waiting.min_bytes) {
+        return Outcome::Park(Parked::Fetch(waiting));
+    }
+
+    let by_id = cx.version >= TOPIC_ID_VERSION;
+    let Some(sessions) = state.sessions.get_mut(&cx.node) else { return Outcome::Close };
+    let (session_id, answered) = match waiting.session {
+        SessionContext::Sessionless => (0, answered),
+        SessionContext::Full => (sessions.open(by_id, &answered, &mut state.ids, cx.now), answered),
+        SessionContext::Incremental { session, epoch } => match sessions.keep_news(session, epoch, answered) {
+            Ok(news) => (session, news),
+            Err(code) => return Outcome::Reply(failed(code)),
+        },
+    };
+    let mut response = FetchResponse { session_id, responses: group(answered), ..FetchResponse::default() };
+    if cx.version >= HINT_VERSION {
+        add_hints(state, &mut response);
+    }
+    Outcome::Reply(response)
+}
+
+/// Whether an answer is worth sending before its time is up.
+fn is_enough(answered: &[(Wanted, PartitionData)], min_bytes: usize) -> bool {
+    let bytes: usize = answered.iter().filter_map(|(_, data)| data.records.as_ref()).map(bytes::Bytes::len).sum();
+    // Partitions that Kafka sorts out before it reads (unknown, not authorized) do not end the wait of the others.
+    let sorted_out = |code: i16| {
+        [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID, ErrorCode::TOPIC_AUTHORIZATION_FAILED]
+            .contains(&ErrorCode(code))
+    };
+    bytes >= min_bytes
+        || answered.iter().all(|(_, data)| sorted_out(data.error_code))
+        || answered.iter().any(|(_, data)| {
+            data.error_code != 0 && !sorted_out(data.error_code) || data.diverging_epoch.end_offset >= 0
+        })
+}
+
+/// Reads the partitions in their order until the bytes are used up. The first batch of all comes whatever its size.
+fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> Vec<(Wanted, PartitionData)> {
+    let mut left = usize::try_from(waiting.max_bytes).unwrap_or(0);
+    let mut at_least_one = true;
+    let mut answered = Vec::with_capacity(waiting.wanted.len());
+    for wanted in &waiting.wanted {
+        let room = left.min(usize::try_from(wanted.ask.partition_max_bytes).unwrap_or(0));
+        let read = find(state, cx, wanted)
+            .and_then(|partition| read(partition, &wanted.ask, waiting.read_committed, room, at_least_one));
+        let data = read.unwrap_or_else(|code| PartitionData { error_code: code.0, ..empty(&wanted.ask) });
+        let bytes = data.records.as_ref().map_or(0, bytes::Bytes::len);
+        if bytes > 0 {
+            at_least_one = false;
+        }
+        left = left.saturating_sub(bytes);
+        answered.push((wanted.clone(), data));
+    }
+    answered
+}
+
+/// Finds the partition that is wanted, if the node may serve it.
+fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Partition, ErrorCode> {
+    let topic = find_topic(state, wanted);
+    // A fault may name a topic that does not exist.
+    let name = topic.as_ref().map_or(&wanted.topic, |topic| &topic.name);
+    if let Some(code) = cx.denied_partition(name, wanted.ask.partition) {
+        return Err(code);
+    }
+    let partition = leadership::find(topic?, wanted.ask.partition)?;
+    leadership::check_epoch(partition, wanted.ask.current_leader_epoch)?;
+    if cx.version < FOLLOWER_VERSION {
+        leadership::check_leader(partition, cx.node)?;
+    } else if !partition.replicas.contains(&cx.node) {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+    Ok(partition)
+}
+
+fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {
+    if wanted.topic_id.is_zero() {
+        return state.topics.by_name(&wanted.topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    }
+    state.topics.by_id(wanted.topic_id).ok_or_else(|| {
+        // The session knew the topic under this id; now the name belongs to another.
+        let replaced = !wanted.topic.is_empty() && state.topics.by_name(&wanted.topic).is_some();
+        if replaced { ErrorCode::INCONSISTENT_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_ID }
+    })
+}
+
+/// Reads from a partition. All replicas have the same log, so that it does not matter which one is asked.
+fn read(
+    partition: &Partition,
+    ask: &FetchPartition,
+    read_committed: bool,
+    max_bytes: usize,
+    at_least_one: bool,
+) -> Result<PartitionData, ErrorCode> {
+    let log = &partition.log;
+    let mut data = PartitionData {
+        high_watermark: log.high_watermark(),
+        last_stable_offset: log.last_stable_offset(),
+        log_start_offset: log.start_offset(),
+        aborted_transactions: read_committed.then(Vec::new),
+        ..empty(ask)
+    };
+    if let Some(end) = diverges(log, ask)? {
+        data.diverging_epoch = EpochEndOffset { epoch: end.epoch, end_offset: end.end_offset };
+        return Ok(data);
+    }
+    if ask.fetch_offset < log.start_offset() || ask.fetch_offset > log.end_offset() {
+        return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
+    }
+    let limit = if read_committed { log.last_stable_offset() } else { log.high_watermark() };
+    data.records = Some(log.read(ask.fetch_offset, limit, max_bytes, at_least_one));
+    Ok(data)
+}
+
+/// Whether what the client fetched last is not what the log has: where its epoch ends here (KIP-595).
+fn diverges(log: &Log, ask: &FetchPartition) -> Result<Option<EpochEnd>, ErrorCode> {
+    if ask.last_fetched_epoch < 0 {
+        return Ok(None);
+    }
+    let end = log.end_of_epoch(ask.last_fetched_epoch);
+    if end == EpochEnd::UNDEFINED || ask.fetch_offset < log.start_offset() {
+        return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
+    }
+    Ok((end.epoch < ask.last_fetched_epoch || end.end_offset < ask.fetch_offset).then_some(end))
+}
+
+/// An answer without records, as an error has it.
+fn empty(ask: &FetchPartition) -> PartitionData {
+    PartitionData {
+        partition_index: ask.partition,
+        high_watermark: -1,
+        aborted_transactions: None,
+        records: Some(bytes::Bytes::new()),
+        ..PartitionData::default()
+    }
+}
+
+/// Puts neighbours of one topic together.
+fn group(answered: Vec<(Wanted, PartitionData)>) -> Vec<FetchableTopicResponse> {
+    let mut topics: Vec<FetchableTopicResponse> = Vec::new();
+    for (wanted, data) in answered {
+        match topics.last_mut() {
+            Some(last) if last.topic == wanted.topic && last.topic_id == wanted.topic_id => last.partitions.push(data),
+            _ => topics.push(FetchableTopicResponse {
+                topic: wanted.topic,
+                topic_id: wanted.topic_id,
+                partitions: vec![data],
+            }),
+        }
+    }
+    topics
+}
+
+/// What a waiting request watches: the partitions that exist.
+fn watched(state: &State, wanted: &[Wanted]) -> Vec<WaitKey> {
+    let key = |wanted: &Wanted| {
+        let topic = find_topic(state, wanted).ok()?;
+        Some(WaitKey { topic: topic.id, partition: wanted.ask.partition })
+    };
+    wanted.iter().filter_map(key).collect()
+}
+
+fn concerns_session(code: ErrorCode) -> bool {
+    [
+        ErrorCode::FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode::INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR,
+    ]
+    .contains(&code)
+}
+
+fn failed(code: ErrorCode) -> FetchResponse {
+    FetchResponse { error_code: code.0, ..FetchResponse::default() }
+}
+
+/// Tells a client that asked the wrong node, or at an old epoch, who leads (KIP-951).
+fn add_hints(state: &State, response: &mut FetchResponse) {
+    let mut leaders = Vec::new();
+    for answer in &mut response.responses {
+        let Some(topic) = state.topics.named(&answer.topic, answer.topic_id) else { continue };
+        for refused in &mut answer.partitions {
+            let code = ErrorCode(refused.error_code);
+            if code != ErrorCode::NOT_LEADER_OR_FOLLOWER && code != ErrorCode::FENCED_LEADER_EPOCH {
+                continue;
+            }
+            let Some(partition) = topic.partition(refused.partition_index) else { continue };
+            let (leader_id, leader_epoch) = leadership::hint(partition);
+            refused.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch };
+            leaders.push(leader_id);
+        }
+    }
+    response.node_endpoints = leadership::endpoints(state, leaders)
+        .into_iter()
+        .map(|(node_id, host, port, rack)| NodeEndpoint { node_id, host, port, rack })
+        .collect();
 }

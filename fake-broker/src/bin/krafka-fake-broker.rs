@@ -1,0 +1,184 @@
+//! The fake cluster as a program of its own, for clients in any language.
+//!
+//! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, and runs until its standard input closes or a signal
+//! asks it to end.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion};
+use lexopt::prelude::*;
+use tokio::io::AsyncReadExt;
+
+const USAGE: &str = "\
+krafka-fake-broker: a Kafka cluster that is not real, but answers as a real one does
+
+Usage: krafka-fake-broker [OPTIONS]
+
+  --nodes N                  how many nodes (default 1)
+  --port-base PORT           node i listens on PORT + i - 1 of 127.0.0.1 (default: free ports)
+  --topic NAME[:PARTITIONS]  create a topic; may be repeated
+  --as-version VERSION       look like Kafka 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4 (default 4.4)
+  --auto-create              create unknown topics that clients ask for
+  --sasl-plain USER:PASSWORD ask for SASL PLAIN; may be repeated
+  --seed N                   the seed of all ids (default 0)
+  --help                     print this
+
+When it is ready it prints BOOTSTRAP=host:port,… on one line. It ends when its
+standard input closes, or with SIGINT or SIGTERM.";
+
+/// What is wrong with the command line, or with the machine.
+enum Failure {
+    Usage(String),
+    Io(io::Error),
+}
+
+fn main() -> ExitCode {
+    match parse().and_then(|builder| builder.map_or(Ok(()), run)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            eprintln!("krafka-fake-broker: {message}\nTry --help.");
+            ExitCode::from(2)
+        }
+        Err(Failure::Io(error)) => {
+            eprintln!("krafka-fake-broker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads the command line. Returns nothing when it only asked for help.
+fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
+    let mut builder = FakeCluster::builder();
+    let mut arguments = lexopt::Parser::from_env();
+    while let Some(argument) = arguments.next().map_err(usage)? {
+        builder = match argument {
+            Long("nodes") => builder.nodes(within(&mut arguments, "--nodes", 1, 1000)?),
+            Long("port-base") => builder.port_base(within(&mut arguments, "--port-base", 1, 65_535)? as u16),
+            Long("topic") => {
+                let argument = text(&mut arguments)?;
+                let (name, partitions) = topic(&argument)?;
+                builder.topic(name, partitions)
+            }
+            Long("as-version") => builder.as_version(version(&text(&mut arguments)?)?),
+            Long("auto-create") => builder.auto_create_topics(true),
+            Long("sasl-plain") => {
+                let user = text(&mut arguments)?;
+                let Some((user, password)) = user.split_once(':') else {
+                    return Err(Failure::Usage(format!("--sasl-plain takes USER:PASSWORD, and '{user}' has no colon")));
+                };
+                builder.sasl_plain(user, password)
+            }
+            Long("seed") => builder.seed(arguments.value().and_then(|value| value.parse()).map_err(usage)?),
+            Short('h') | Long("help") => {
+                println!("{USAGE}");
+                return Ok(None);
+            }
+            other => return Err(usage(other.unexpected())),
+        };
+    }
+    Ok(Some(builder))
+}
+
+fn usage(error: lexopt::Error) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+fn text(arguments: &mut lexopt::Parser) -> Result<String, Failure> {
+    arguments.value().and_then(|value| value.string()).map_err(usage)
+}
+
+fn within(arguments: &mut lexopt::Parser, option: &str, least: i32, most: i32) -> Result<i32, Failure> {
+    let number: i32 = arguments.value().and_then(|value| value.parse()).map_err(usage)?;
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Failure::Usage(format!("{option} takes a number from {least} to {most}, not {number}")))
+    }
+}
+
+fn topic(argument: &str) -> Result<(&str, i32), Failure> {
+    let (name, partitions) = argument.rsplit_once(':').unwrap_or((argument, "1"));
+    let fault = |reason: String| Failure::Usage(format!("--topic {argument}: {reason}"));
+    krafka_fake_broker::validate_topic_name(name).map_err(fault)?;
+    match partitions.parse() {
+        Ok(partitions @ 1..=10_000) => Ok((name, partitions)),
+        _ => Err(fault(format!("'{partitions}' is not a number of partitions from 1 to 10000"))),
+    }
+}
+
+fn version(argument: &str) -> Result<KafkaVersion, Failure> {
+    argument
+        .parse()
+        .map_err(|_| Failure::Usage(format!("--as-version takes 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, not '{argument}'")))
+}
+
+fn run(builder: FakeClusterBuilder) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Io)?;
+    let served = runtime.block_on(serve(builder)).map_err(Failure::Io);
+    // The task that reads standard input may be blocked in it for ever.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(builder: FakeClusterBuilder) -> io::Result<()> {
+    // Asked for before anybody is told that we are ready, so that no signal finds the default action.
+    let mut ended = Ended::new()?;
+    let fake = builder.start().await?;
+    println!("BOOTSTRAP={}", fake.bootstrap());
+    io::stdout().flush()?;
+    ended.wait().await;
+    Ok(())
+}
+
+/// What ends the program.
+#[cfg(unix)]
+struct Ended {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Ended {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            // All three end the program alike.
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = input_closed() => {}
+        }
+    }
+}
+
+/// What ends the program.
+#[cfg(not(unix))]
+struct Ended;
+
+#[cfg(not(unix))]
+impl Ended {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            // Both end the program alike.
+            biased;
+            _ = tokio::signal::ctrl_c() => {}
+            () = input_closed() => {}
+        }
+    }
+}
+
+/// Waits until standard input is at its end.
+async fn input_closed() {
+    let mut input = tokio::io::stdin();
+    let mut ignored = [0; 1024];
+    while let Ok(1..) = input.read(&mut ignored).await {}
+}

@@ -1,0 +1,232 @@
+//! Describes a cluster before it runs: nodes, topics, settings; then builds it, with or without a shell.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use krafka_protocol::Str;
+
+use crate::clock::{self, Clock, TokioClock, WallClock};
+use crate::cluster::Cluster;
+use crate::config::Config;
+use crate::faults::KafkaVersion;
+use crate::handle::FakeCluster;
+use crate::nodes::{Node, Nodes};
+use crate::rng::Rng;
+use crate::serve::{self, Shared};
+use crate::state::State;
+
+/// Builds a [`FakeCluster`].
+///
+/// ```
+/// use krafka_fake_broker::FakeCluster;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start().await?;
+/// println!("connect to {}", fake.bootstrap());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct FakeClusterBuilder {
+    nodes: i32,
+    racks: Vec<Str>,
+    versions: BTreeMap<i32, KafkaVersion>,
+    version: KafkaVersion,
+    topics: Vec<(Str, i32)>,
+    port_base: Option<u16>,
+    start_ms: Option<i64>,
+    clock: Arc<dyn Clock>,
+    replication_factor: Option<i16>,
+    config: Config,
+}
+
+impl Default for FakeClusterBuilder {
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            racks: Vec::new(),
+            versions: BTreeMap::new(),
+            version: KafkaVersion::default(),
+            topics: Vec::new(),
+            port_base: None,
+            start_ms: None,
+            clock: Arc::new(TokioClock),
+            replication_factor: None,
+            config: Config::default(),
+        }
+    }
+}
+
+impl FakeClusterBuilder {
+    /// Sets the number of nodes, whose ids count from 1. The default is one.
+    pub fn nodes(mut self, nodes: i32) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Adds a topic with so many partitions, there from the start.
+    pub fn topic(mut self, name: impl Into<Str>, partitions: i32) -> Self {
+        self.topics.push((name.into(), partitions));
+        self
+    }
+
+    /// Sets the seed of the cluster's chance: the ids of topics, sessions and members. The default is 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// Sets which version of Kafka all nodes look like. The default is the newest.
+    pub fn as_version(mut self, version: KafkaVersion) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Sets which version of Kafka one node looks like, as in a rolling upgrade.
+    pub fn node_version(mut self, node: i32, version: KafkaVersion) -> Self {
+        self.versions.insert(node, version);
+        self
+    }
+
+    /// Sets the racks of the nodes, given round robin. By default nodes have none.
+    pub fn racks<S: Into<Str>>(mut self, racks: impl IntoIterator<Item = S>) -> Self {
+        self.racks = racks.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a user. The cluster's listeners then ask for SASL PLAIN.
+    pub fn sasl_plain(mut self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
+        self.config.sasl_plain.insert(user.into(), password.into());
+        self
+    }
+
+    /// Sets how many partitions a topic gets whose creator does not say: Kafka's `num.partitions`. The default is 1.
+    pub fn default_partitions(mut self, partitions: i32) -> Self {
+        self.config.default_partitions = partitions;
+        self
+    }
+
+    /// Sets how many replicas a topic gets whose creator does not say: Kafka's `default.replication.factor`. The
+    /// default is 3, or the number of nodes if that is less, so that topics survive the crash of a node.
+    pub fn replication_factor(mut self, replicas: i16) -> Self {
+        self.replication_factor = Some(replicas);
+        self
+    }
+
+    /// Sets whether asking for an unknown topic creates it: Kafka's `auto.create.topics.enable`. The default is no,
+    /// other than Kafka's, so that a misspelt topic shows in a test.
+    pub fn auto_create_topics(mut self, create: bool) -> Self {
+        self.config.auto_create_topics = create;
+        self
+    }
+
+    /// Sets how long an empty group waits for more members before its first rebalance: Kafka's
+    /// `group.initial.rebalance.delay.ms`. The default is not at all, as in the configuration that Kafka is shipped with.
+    pub fn group_initial_rebalance_delay(mut self, delay: Duration) -> Self {
+        self.config.group_initial_rebalance_delay = delay;
+        self
+    }
+
+    /// Sets the bounds of a member's session timeout: Kafka's `group.min.session.timeout.ms` and
+    /// `group.max.session.timeout.ms`. The defaults are 6 s and 30 min.
+    pub fn group_session_timeouts(mut self, min: Duration, max: Duration) -> Self {
+        self.config.group_min_session_timeout = min;
+        self.config.group_max_session_timeout = max;
+        self
+    }
+
+    /// Sets how many fetch sessions a node keeps: Kafka's `max.incremental.fetch.session.cache.slots`. The default is
+    /// 1000.
+    pub fn fetch_session_slots(mut self, slots: usize) -> Self {
+        self.config.fetch_session_slots = slots;
+        self
+    }
+
+    /// Sets the first of the ports that [`start`](Self::start) listens on, one for each node. By default the system
+    /// chooses.
+    pub fn port_base(mut self, port: u16) -> Self {
+        self.port_base = Some(port);
+        self
+    }
+
+    /// Sets the time of day at which the cluster starts, in milliseconds since 1970. The default is now.
+    pub fn start_time_ms(mut self, start_ms: i64) -> Self {
+        self.start_ms = Some(start_ms);
+        self
+    }
+
+    /// Replaces the clock that [`FakeCluster::serve`] and [`FakeCluster::run_timers`] read.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Starts the cluster on ports of 127.0.0.1.
+    ///
+    /// # Errors
+    ///
+    /// If a port cannot be listened on.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future leaves nothing behind.
+    pub async fn start(self) -> io::Result<FakeCluster> {
+        let listeners = serve::tcp::bind(self.nodes, self.port_base).await?;
+        let ports: Vec<_> = listeners.iter().map(serve::tcp::Listener::port).collect();
+        let fake = self.into_cluster("127.0.0.1", |node| ports[node as usize - 1]);
+        fake.spawn_tcp(listeners);
+        Ok(fake)
+    }
+
+    /// Starts the cluster in memory: its nodes are reached through [`FakeCluster::pipes`]. The tasks run on the current
+    /// tokio runtime, which may be paused.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn start_on_pipes(self) -> FakeCluster {
+        let fake = self.build();
+        fake.spawn_timers();
+        fake
+    }
+
+    /// Builds the cluster without any shell: a simulation gives it connections through [`FakeCluster::serve`], and time
+    /// through [`FakeCluster::run_timers`]. Node 2 calls itself `broker-2`, port 9092.
+    pub fn build(self) -> FakeCluster {
+        self.into_cluster("broker", |_| 9092)
+    }
+
+    fn into_cluster(self, host: &str, port: impl Fn(i32) -> u16) -> FakeCluster {
+        let clock = self.clock.clone();
+        let cluster = self.into_machine(host, port, clock.now());
+        FakeCluster::new(Shared::new(cluster, clock))
+    }
+
+    /// Builds the machine itself, which starts at `now`.
+    pub(crate) fn into_machine(self, host: &str, port: impl Fn(i32) -> u16, now: Instant) -> Cluster {
+        let mut config = self.config;
+        let mut ids = Rng::stream(config.seed, "ids");
+        config.cluster_id = Str::from(ids.uuid().to_string());
+        let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
+        config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));
+        let node = |id: i32| Node {
+            host: if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) },
+            port: i32::from(port(id)),
+            rack: (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone()),
+            up: true,
+            version: self.versions.get(&id).copied().unwrap_or(self.version),
+        };
+        let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
+        let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);
+        let mut state = State::new(Arc::new(config), WallClock::new(now, start_ms), nodes, ids);
+        let replicas = state.config.replication_factor;
+        for (name, partitions) in self.topics {
+            state.add_topic(name, partitions, replicas);
+        }
+        Cluster::new(state)
+    }
+}

@@ -1,0 +1,95 @@
+//! What an operator does to a cluster, or fate: topics come and go, leaders move, nodes die and return.
+
+use std::time::Instant;
+
+use krafka_protocol::{Str, Uuid};
+
+use crate::coordinators;
+use crate::groups;
+use crate::state::State;
+use crate::topics::{Partition, Topic};
+
+impl State {
+    /// Deletes a topic. Those who wait for it learn that it is gone.
+    pub(crate) fn delete_topic(&mut self, id: Uuid) -> Option<Topic> {
+        let topic = self.topics.remove(id)?;
+        self.offsets.topic_deleted(&topic.name);
+        for (index, _) in topic.indexed() {
+            self.wake_partition(id, index);
+        }
+        Some(topic)
+    }
+
+    /// Gives a topic more partitions, on the replicas given.
+    pub(crate) fn grow_topic(&mut self, id: Uuid, assignments: Vec<Vec<i32>>) {
+        let live = self.nodes.live_ids();
+        if let Some(topic) = self.topics.by_id_mut(id) {
+            topic.grow(assignments, &live);
+        }
+    }
+
+    /// Makes a live replica the leader of a partition, and the coordinator of what an internal topic keeps there. Says
+    /// whether there was anything to change.
+    pub(crate) fn move_leader(&mut self, topic: &str, index: i32, node: i32, now: Instant) -> bool {
+        let is_up = self.nodes.is_up(node);
+        let Some(partition) = self.topics.partition_mut(topic, index) else { return false };
+        if !is_up || !partition.replicas.contains(&node) || !partition.lead(node) {
+            return false;
+        }
+        self.leader_changed(topic, index, now);
+        true
+    }
+
+    /// Elects the leader of a partition again: only the epoch changes.
+    pub(crate) fn bump_leader_epoch(&mut self, topic: &str, index: i32, now: Instant) {
+        if let Some(partition) = self.topics.partition_mut(topic, index) {
+            partition.bump_epoch();
+            self.leader_changed(topic, index, now);
+        }
+    }
+
+    /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
+    pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
+        if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
+            self.wake_partition(id, index);
+        }
+        if topic == coordinators::OFFSETS_TOPIC {
+            groups::coordinator_moved(self, index, now);
+        }
+    }
+
+    /// Takes a node down: leaders move, and what it kept in memory is lost.
+    pub(crate) fn node_died(&mut self, node: i32, now: Instant) {
+        self.nodes.set_up(node, false);
+        if let Some(sessions) = self.sessions.get_mut(&node) {
+            sessions.clear();
+        }
+        self.change_partitions(|partition| partition.node_died(node), now);
+    }
+
+    /// Brings a node back: it catches up, and leads what nobody else may lead.
+    pub(crate) fn node_returned(&mut self, node: i32, now: Instant) {
+        self.nodes.set_up(node, true);
+        self.change_partitions(|partition| partition.node_returned(node), now);
+    }
+
+    /// Changes all partitions, and follows up on those whose leader changed.
+    fn change_partitions(&mut self, mut change: impl FnMut(&mut Partition) -> bool, now: Instant) {
+        let mut changed = Vec::new();
+        for topic in self.topics.iter_mut() {
+            for (index, partition) in (0_i32..).zip(&mut topic.partitions) {
+                if change(partition) {
+                    changed.push((topic.name.clone(), index));
+                }
+            }
+        }
+        for (topic, partition) in changed {
+            self.leader_changed(&topic, partition, now);
+        }
+    }
+
+    /// The names of all topics that are not Kafka's own.
+    pub(crate) fn topic_names(&self) -> Vec<Str> {
+        self.topics.iter().filter(|topic| !topic.internal).map(|topic| topic.name.clone()).collect()
+    }
+}

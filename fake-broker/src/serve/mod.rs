@@ -1,0 +1,146 @@
+//! The shells: what carries bytes and time to and from the cluster machine.
+//!
+//! All of them share one lock around the machine, held while one input is handled and never across an `.await`. Each
+//! connection is a task that reads, asks the machine, and writes what it is told to; one more task sleeps until the
+//! machine's next deadline.
+
+pub(crate) mod driver;
+pub(crate) mod pipe;
+pub(crate) mod tcp;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use krafka_protocol::Machine;
+use krafka_protocol::frame::Frame;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::clock::Clock;
+use crate::cluster::{Action, Cluster, Input};
+use crate::context::ConnectionId;
+
+/// The machine, and the tasks that it talks to.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    clock: Arc<dyn Clock>,
+    /// Told when the machine's deadline came closer than the sleeping task knows.
+    deadline_moved: Notify,
+    /// Counts the changes of which nodes are up, for those who listen on their ports.
+    nodes_changed: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Core {
+    cluster: Cluster,
+    /// Where each connection's task takes its orders from. A connection has at most one request that is not answered,
+    /// so that no more than a few orders ever wait.
+    orders: BTreeMap<ConnectionId, mpsc::UnboundedSender<Order>>,
+    next_connection: u64,
+    /// What the sleeping task sleeps until.
+    deadline: Option<Instant>,
+    /// Whether the cluster's handle is gone.
+    ended: bool,
+}
+
+/// What a connection's task is told to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Write a frame.
+    Write(Frame),
+    /// Hand over the next request.
+    Read,
+    /// Close the connection.
+    Close,
+}
+
+impl Shared {
+    pub(crate) fn new(cluster: Cluster, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let core = Core { cluster, orders: BTreeMap::new(), next_connection: 0, deadline: None, ended: false };
+        let (nodes_changed, _) = watch::channel(0);
+        Arc::new(Self { core: Mutex::new(core), clock, deadline_moved: Notify::new(), nodes_changed })
+    }
+
+    /// Looks into the machine.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Cluster) -> T) -> T {
+        look(&self.lock().cluster)
+    }
+
+    /// Moves the machine, and hands out the actions that follow.
+    pub(crate) fn step<T>(&self, step: impl FnOnce(&mut Cluster, Instant) -> T) -> T {
+        let mut core = self.lock();
+        let now = self.clock.now();
+        let result = step(&mut core.cluster, now);
+        self.hand_out(&mut core, now);
+        result
+    }
+
+    /// Opens a connection to a node. Returns nothing when the cluster has ended.
+    fn open(&self, node: i32) -> Option<(ConnectionId, mpsc::UnboundedReceiver<Order>)> {
+        let mut core = self.lock();
+        if core.ended {
+            return None;
+        }
+        let connection = ConnectionId(core.next_connection);
+        core.next_connection += 1;
+        let (sender, orders) = mpsc::unbounded_channel();
+        core.orders.insert(connection, sender);
+        let now = self.clock.now();
+        core.cluster.handle(Input::Opened { connection, node }, now);
+        self.hand_out(&mut core, now);
+        Some((connection, orders))
+    }
+
+    /// Tells the machine that a connection is gone.
+    fn closed(&self, connection: ConnectionId) {
+        let mut core = self.lock();
+        let now = self.clock.now();
+        core.orders.remove(&connection);
+        core.cluster.handle(Input::Closed { connection }, now);
+        self.hand_out(&mut core, now);
+    }
+
+    /// Ends all connections, and refuses new ones.
+    pub(crate) fn end(&self) {
+        let mut core = self.lock();
+        core.ended = true;
+        core.orders.clear();
+    }
+
+    /// Tells those who listen that a node went down or came up.
+    pub(crate) fn nodes_changed(&self) {
+        self.nodes_changed.send_modify(|changes| *changes += 1);
+    }
+
+    /// Notes what the machine waits for now, and says how long that is from now.
+    fn until_deadline(&self) -> Option<Duration> {
+        let mut core = self.lock();
+        core.deadline = core.cluster.deadline();
+        core.deadline.map(|deadline| deadline.saturating_duration_since(self.clock.now()))
+    }
+
+    fn hand_out(&self, core: &mut Core, now: Instant) {
+        while let Some(action) = core.cluster.poll(now) {
+            let (connection, order) = match action {
+                Action::Write { connection, frame } => (connection, Order::Write(frame)),
+                Action::Read { connection } => (connection, Order::Read),
+                Action::Close { connection } => (connection, Order::Close),
+            };
+            if let Some(orders) = core.orders.get(&connection) {
+                // A task that is gone reports that its connection is closed; until then its orders go nowhere.
+                let _ = orders.send(order);
+            }
+        }
+        let deadline = core.cluster.deadline();
+        if deadline.is_some_and(|deadline| core.deadline.is_none_or(|known| deadline < known)) {
+            core.deadline = deadline;
+            self.deadline_moved.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic inside the machine has failed a test already; what others see then does not matter any more.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

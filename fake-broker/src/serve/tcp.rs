@@ -1,0 +1,90 @@
+//! The shell on TCP: one listener on 127.0.0.1 for each node.
+//!
+//! A node that is down does not listen, so that clients are refused as by a machine whose process is gone. When it comes
+//! back it listens on the same port.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use super::{Shared, driver};
+
+/// How long a node waits before it tries again, when its port or a connection could not be had.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// A node's port.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    async fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpListener::bind(address).await?;
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address })
+    }
+}
+
+/// Listens for so many nodes: on ports from `base` on, or on any.
+pub(crate) async fn bind(nodes: i32, base: Option<u16>) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for index in 0..nodes {
+        let port = match base {
+            None => 0,
+            Some(base) => u16::try_from(i32::from(base) + index)
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the ports go beyond 65535"))?,
+        };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"));
+        listeners.push(Listener::bind(address).await.map_err(named)?);
+    }
+    Ok(listeners)
+}
+
+/// Accepts the connections of a node whenever it is up, for as long as it is awaited.
+pub(crate) async fn accept(shared: Arc<Shared>, node: i32, listener: Listener) {
+    let address = listener.address;
+    let mut listener = Some(listener);
+    let mut changes = shared.nodes_changed.subscribe();
+    loop {
+        let is_up = shared.look(|cluster| cluster.state().nodes.is_up(node));
+        match &listener {
+            Some(open) if is_up => tokio::select! {
+                // A node that went down stops to accept first.
+                biased;
+                changed = changes.changed() => if changed.is_err() { return },
+                accepted = open.socket.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        // Answers are small and awaited; Kafka sets the same.
+                        let _ = stream.set_nodelay(true);
+                        tokio::spawn(driver::serve(shared.clone(), node, stream));
+                    }
+                    // Most likely there are no more file handles: the next one comes when a connection ends.
+                    Err(_) => tokio::time::sleep(RETRY_DELAY).await,
+                },
+            },
+            None if is_up => match Listener::bind(address).await {
+                Ok(open) => listener = Some(open),
+                Err(error) => {
+                    tracing::warn!(%error, node, "a node cannot listen on its port again");
+                    tokio::time::sleep(RETRY_DELAY).await;
+                }
+            },
+            _ => {
+                listener = None;
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
