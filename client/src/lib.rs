@@ -17,7 +17,7 @@ pub mod producer;
 mod rng;
 mod types;
 
-pub use admin::AdminClient;
+pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
 pub use cluster::MetadataRecoveryStrategy;
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};
 pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
