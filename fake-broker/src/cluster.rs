@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use krafka_protocol::frame::{self, Frame};
 use krafka_protocol::machine::Machine;
-use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Reader, Str, decode_request_header};
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Reader, Str, decode_request_header};
 
 use crate::connection::Connection;
 use crate::context::{ConnectionId, Context, Outcome, RequestId};
@@ -68,7 +68,12 @@ pub enum Action {
         /// The connection to read from.
         connection: ConnectionId,
     },
-    /// Close a connection.
+    /// Close a connection when all is written.
+    Finish {
+        /// The connection to close.
+        connection: ConnectionId,
+    },
+    /// Close a connection, whatever is not written yet.
     Close {
         /// The connection to close.
         connection: ConnectionId,
@@ -82,6 +87,8 @@ struct Exchange {
     request: Arc<AnyRequest>,
     verdict: Verdict,
     response: Option<AnyResponse>,
+    /// Whether the answer is the last that the connection sees.
+    is_last: bool,
 }
 
 /// The cluster machine: see the module's page.
@@ -161,7 +168,7 @@ impl Cluster {
             self.actions.push_back(Action::Close { connection });
             return;
         }
-        let sasl = sasl::Session::default();
+        let sasl = sasl::Session::new(&self.state.config.sasl_plain);
         let previous = self.state.connections.insert(connection, Connection::new(node, sasl));
         assert!(previous.is_none(), "a connection's id is never used twice");
         self.ready.push_back(connection);
@@ -216,10 +223,14 @@ impl Cluster {
     fn receive(&mut self, connection: ConnectionId, frame: Bytes, now: Instant) {
         let Some(open) = self.state.connections.get(&connection) else { return };
         let node = open.node;
+        if open.sasl.awaits_raw_token() {
+            return self.receive_token(connection, &frame);
+        }
         let mut reader = Reader::new(frame);
         let Ok(header) = decode_request_header(&mut reader) else { return self.close(connection) };
         let Ok(key) = ApiKey::try_from(header.key) else { return self.close(connection) };
-        if !open.sasl.admits(key) {
+        let entry = open.sasl.entry(key);
+        if entry == sasl::Entry::Closed {
             return self.close(connection);
         }
 
@@ -254,10 +265,14 @@ impl Cluster {
         }
         let request = Arc::new(request);
         self.state.history.asked(&cx, &request);
-        let verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&request, &self.state));
+        let verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&cx, &request, &self.state));
         cx.denials.clone_from(&verdict.denials);
+        let is_last = entry == sasl::Entry::Refused;
+        if is_last {
+            cx.denials.insert(0, faults::Denial::whole(ErrorCode::ILLEGAL_SASL_STATE));
+        }
         let (silence, drop, delay) = (verdict.silence, verdict.drop, verdict.delay);
-        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None });
+        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None, is_last });
 
         if silence {
             // The request is swallowed: as if its handler hung, nothing behind it is looked at either.
@@ -267,6 +282,19 @@ impl Cluster {
             self.state.set_timer(now, delay, Timer::Handle(id));
         } else {
             self.run(id, now);
+        }
+    }
+
+    /// Checks a SASL token that comes without a request around it, after version 0 of the handshake. The answer is as
+    /// bare as the question: an empty frame, or the end of the connection.
+    fn receive_token(&mut self, connection: ConnectionId, token: &[u8]) {
+        let Some(open) = self.state.connections.get_mut(&connection) else { return };
+        match open.sasl.authenticate(token, &self.state.config.sasl_plain) {
+            Ok(()) => {
+                self.actions.push_back(Action::Write { connection, frame: Frame::from(Bytes::from_static(&[0; 4])) });
+                self.ready.push_back(connection);
+            }
+            Err(_) => self.close(connection),
         }
     }
 
@@ -324,8 +352,9 @@ impl Cluster {
     fn conclude(&mut self, request: RequestId, outcome: Outcome<AnyResponse>, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         let connection = exchange.cx.connection;
+        exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_));
         match outcome {
-            Outcome::Reply(mut response) => {
+            Outcome::Reply(mut response) | Outcome::ReplyAndClose(mut response) => {
                 if let Some(throttle) = exchange.verdict.throttle {
                     handlers::set_throttle_time(&mut response, throttle);
                 }
@@ -369,7 +398,12 @@ impl Cluster {
             Ok(frame) => {
                 self.state.history.answered(request, now, Arc::new(response));
                 self.actions.push_back(Action::Write { connection: cx.connection, frame });
-                self.release(cx.connection, exchange.verdict.throttle, now);
+                if exchange.is_last {
+                    self.forget(cx.connection);
+                    self.actions.push_back(Action::Finish { connection: cx.connection });
+                } else {
+                    self.release(cx.connection, exchange.verdict.throttle, now);
+                }
             }
             Err(error) => {
                 // Only an edited answer can be impossible in its version; Kafka has no such answer either.

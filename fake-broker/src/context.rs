@@ -78,6 +78,8 @@ impl Context {
 pub(crate) enum Outcome<R> {
     /// Answer now.
     Reply(R),
+    /// Answer now, and close the connection when the answer is written.
+    ReplyAndClose(R),
     /// Answer later. The request waits, and what is behind it on its connection waits too.
     Park(Waiting),
     /// Answer nothing, and read on: `acks=0`.
@@ -91,6 +93,7 @@ impl<R> Outcome<R> {
     pub(crate) fn map<S>(self, into: impl FnOnce(R) -> S) -> Outcome<S> {
         match self {
             Self::Reply(response) => Outcome::Reply(into(response)),
+            Self::ReplyAndClose(response) => Outcome::ReplyAndClose(into(response)),
             Self::Park(waiting) => Outcome::Park(waiting),
             Self::NoReply => Outcome::NoReply,
             Self::Close => Outcome::Close,

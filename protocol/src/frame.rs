@@ -18,6 +18,13 @@ pub struct Frame {
     remaining: usize,
 }
 
+/// Takes bytes for a whole frame that somebody else has encoded, its length included.
+impl From<Bytes> for Frame {
+    fn from(bytes: Bytes) -> Self {
+        Self { remaining: bytes.len(), chunks: VecDeque::from([bytes]) }
+    }
+}
+
 impl Frame {
     /// The number of bytes that are left to be written: at first all, with the four of the length.
     pub fn len(&self) -> usize {

@@ -5,6 +5,7 @@
 use krafka_protocol::{AnyRequest, AnyResponse, ErrorCode, Str, Uuid};
 
 use super::verdict::Denial;
+use crate::context::Context;
 use crate::state::State;
 
 /// The topics with their partitions, and the groups, that a request is about.
@@ -16,7 +17,7 @@ pub(crate) struct Entities {
 
 impl Entities {
     /// Reads them out of a request.
-    pub(crate) fn of(request: &AnyRequest, state: &State) -> Self {
+    pub(crate) fn of(cx: &Context, request: &AnyRequest, state: &State) -> Self {
         let name_of = |id: &Uuid| state.topics.name_of(id);
         let named = |name: &Str, id: &Uuid| if id.is_zero() { Some(name.clone()) } else { name_of(id) };
         let mut entities = Self::default();
@@ -26,8 +27,15 @@ impl Entities {
                 entities
                     .add(partitions.map(|t| (named(&t.name, &t.topic_id), indexes(&t.partition_data, |p| p.index))));
             }
-            AnyRequest::Fetch(r) => entities
-                .add(r.topics.iter().map(|t| (named(&t.topic, &t.topic_id), indexes(&t.partitions, |p| p.partition)))),
+            AnyRequest::Fetch(r) => {
+                let topics = r.topics.iter();
+                entities.add(topics.map(|t| (named(&t.topic, &t.topic_id), indexes(&t.partitions, |p| p.partition))));
+                // A request within a session is also about what the session remembers.
+                if let Some(sessions) = state.sessions.get(&cx.node).filter(|_| r.session_epoch > 0) {
+                    let partitions = sessions.partitions(r.session_id);
+                    entities.add(partitions.map(|(topic, index)| (Some(topic.clone()), vec![index])));
+                }
+            }
             AnyRequest::ListOffsets(r) => entities
                 .add(r.topics.iter().map(|t| (Some(t.name.clone()), indexes(&t.partitions, |p| p.partition_index)))),
             AnyRequest::OffsetForLeaderEpoch(r) => {

@@ -213,11 +213,6 @@ impl Groups {
         }
     }
 
-    /// The ids of all groups.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &Str> {
-        self.groups.keys()
-    }
-
     /// A group as a test or an administrator sees it.
     pub(crate) fn view(&self, group_id: &str) -> Option<GroupView> {
         self.groups.get(group_id).map(ClassicGroup::view)

@@ -25,6 +25,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
         return Outcome::Reply(failed(ErrorCode::REBOOTSTRAP_REQUIRED));
     }
 
+    if let Some(open) = state.connections.get_mut(&cx.connection) {
+        open.sasl.introduced();
+    }
     let keys = served(state, cx.node).into_iter().map(|(key, range)| ApiVersion {
         api_key: key as i16,
         min_version: range.min,

@@ -25,6 +25,8 @@ mod offset_commit;
 mod offset_fetch;
 mod operations;
 mod produce;
+mod sasl_authenticate;
+mod sasl_handshake;
 pub(crate) mod sessions;
 mod sync_group;
 
@@ -71,6 +73,8 @@ table! {
         InitProducerId => init_producer_id,
     }
     plain: {
+        SaslHandshake => sasl_handshake,
+        SaslAuthenticate => sasl_authenticate,
     }
 }
 

@@ -80,6 +80,12 @@ impl FetchSessions {
         Self { slots, sessions: BTreeMap::new() }
     }
 
+    /// The partitions that a session remembers, by topic name and index.
+    pub(crate) fn partitions(&self, session: i32) -> impl Iterator<Item = (&Str, i32)> {
+        let cached = self.sessions.get(&session).into_iter().flat_map(|session| &session.partitions);
+        cached.map(|cached| (&cached.wanted.topic, cached.wanted.ask.partition))
+    }
+
     /// Forgets all sessions, as a crash does.
     pub(crate) fn clear(&mut self) {
         self.sessions.clear();

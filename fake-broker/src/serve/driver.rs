@@ -28,7 +28,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, node: i32, stream: impl AsyncRead
     let mut outgoing = Frame::default();
     let mut incoming = None;
     let mut is_asked = false;
+    let mut is_finishing = false;
     loop {
+        if is_finishing && !outgoing.has_remaining() {
+            return;
+        }
         // The machine is asked only when the answer before was written: Kafka does not look at the next request earlier.
         if is_asked
             && !outgoing.has_remaining()
@@ -44,13 +48,14 @@ pub(crate) async fn serve(shared: Arc<Shared>, node: i32, stream: impl AsyncRead
             order = orders.recv() => match order {
                 Some(Order::Write(frame)) => outgoing = frame,
                 Some(Order::Read) => is_asked = true,
+                Some(Order::Finish) => is_finishing = true,
                 Some(Order::Close) | None => return,
             },
             written = writer.write_buf(&mut outgoing), if outgoing.has_remaining() => match written {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             },
-            frame = frames.next(), if incoming.is_none() => match frame {
+            frame = frames.next(), if incoming.is_none() && !is_finishing => match frame {
                 Ok(Some(frame)) => incoming = Some(frame),
                 Ok(None) | Err(_) => return,
             },

@@ -51,7 +51,9 @@ pub(crate) enum Order {
     Write(Frame),
     /// Hand over the next request.
     Read,
-    /// Close the connection.
+    /// Close the connection when all is written.
+    Finish,
+    /// Close the connection, whatever is not written yet.
     Close,
 }
 
@@ -125,6 +127,7 @@ impl Shared {
             let (connection, order) = match action {
                 Action::Write { connection, frame } => (connection, Order::Write(frame)),
                 Action::Read { connection } => (connection, Order::Read),
+                Action::Finish { connection } => (connection, Order::Finish),
                 Action::Close { connection } => (connection, Order::Close),
             };
             if let Some(orders) = core.orders.get(&connection) {
