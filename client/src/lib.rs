@@ -15,6 +15,8 @@ mod limits;
 mod network;
 pub mod producer;
 mod rng;
+#[cfg(feature = "test-broker")]
+pub mod testing;
 mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
