@@ -21,6 +21,7 @@ mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
 pub use cluster::MetadataRecoveryStrategy;
+pub use consumer::{Consumer, ConsumerRecord};
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};
 pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
 pub use kafka::Kafka;

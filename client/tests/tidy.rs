@@ -13,6 +13,7 @@ const MAY_AWAIT: &[&str] = &[
     "client/src/admin/mod.rs",
     "client/src/cluster/mod.rs",
     "client/src/consumer/mod.rs",
+    "client/src/consumer/waiting.rs",
     "client/src/network/mod.rs",
     "client/src/producer/mod.rs",
     "client/src/testing.rs",

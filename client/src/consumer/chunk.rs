@@ -1,0 +1,191 @@
+//! [`Chunk`]: one partition's share of a fetch, decoded as it is handed out.
+//!
+//! A chunk keeps the bytes as they came. Batches are checked, decompressed and decoded one at a time, on the thread of
+//! whoever polls, so what is buffered costs no more memory than it had on the wire.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::{Batches, IntoRecords, TimestampType};
+
+use super::fetcher::Fetched;
+use super::record::ConsumerRecord;
+use super::subscription::{Claim, Position};
+use crate::{KrafkaError, TopicPartition};
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) claim: Claim,
+    /// How much of the buffer's bound it takes up.
+    pub(crate) bytes: usize,
+    name: TopicPartition,
+    batches: Batches,
+    open: Option<OpenBatch>,
+    /// The next offset to hand out, and the epoch of what was handed out before.
+    position: Position,
+    /// Behind the last whole batch.
+    end: Position,
+    /// What does not decode at the position. It is said again until the partition is sought away.
+    fault: Option<KrafkaError>,
+}
+
+#[derive(Debug)]
+struct OpenBatch {
+    records: IntoRecords,
+    /// Behind the batch, however many of its last records compaction removed.
+    next: Position,
+    timestamp_type: TimestampType,
+    leader_epoch: Option<i32>,
+}
+
+/// How batches are checked on the way out.
+#[derive(Debug)]
+pub(crate) struct Decoding {
+    pub(crate) check_crcs: bool,
+    pub(crate) decompressor: Decompressor,
+}
+
+impl Chunk {
+    pub(crate) fn new(name: TopicPartition, fetched: Fetched) -> Self {
+        Self {
+            claim: fetched.claim,
+            bytes: fetched.records.len(),
+            name,
+            batches: Batches::new(fetched.records),
+            open: None,
+            position: fetched.from,
+            end: fetched.next,
+            fault: None,
+        }
+    }
+
+    /// Where the partition stands after what was handed out.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Decodes up to `most` records into `out`. Returns whether the chunk is at its end.
+    ///
+    /// # Errors
+    /// When something does not decode. The position is then in front of it, and stays there.
+    #[inline]
+    pub(crate) fn decode(
+        &mut self,
+        most: usize,
+        decoding: &mut Decoding,
+        out: &mut Vec<ConsumerRecord>,
+    ) -> Result<bool, KrafkaError> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let full = out.len().saturating_add(most);
+        loop {
+            let Some(open) = &mut self.open else {
+                if !self.open_next(decoding)? {
+                    // Behind the last batch, also where compaction left nothing of it.
+                    self.position = self.end;
+                    return Ok(true);
+                }
+                continue;
+            };
+            while out.len() < full {
+                let Some(record) = open.records.next() else {
+                    self.position = open.next;
+                    self.open = None;
+                    break;
+                };
+                let record = match record {
+                    Ok(record) => record,
+                    Err(error) => {
+                        let fault = undecodable(&self.name, self.position.offset, &error);
+                        return Err(self.fault.insert(fault).clone());
+                    }
+                };
+                // A broker sends the whole batch that the position is in, from its first record on.
+                if record.offset < self.position.offset {
+                    continue;
+                }
+                self.position = Position::new(record.offset + 1, open.next.epoch);
+                out.push(ConsumerRecord {
+                    topic: Arc::clone(&self.name.topic),
+                    partition: self.name.partition,
+                    offset: record.offset,
+                    timestamp: record.timestamp,
+                    timestamp_type: open.timestamp_type,
+                    key: record.key,
+                    value: record.value,
+                    headers: record.headers,
+                    leader_epoch: open.leader_epoch,
+                });
+            }
+            if out.len() >= full {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Opens the next batch that has records for the user. `false` at the end.
+    fn open_next(&mut self, decoding: &mut Decoding) -> Result<bool, KrafkaError> {
+        let at = self.position.offset;
+        let failed = |name: &TopicPartition, error| undecodable(name, at, &error);
+        loop {
+            let start = self.batches.clone();
+            let Some(batch) = self.batches.next() else { return Ok(false) };
+            let opened = batch.and_then(|batch| {
+                if decoding.check_crcs {
+                    batch.verify_crc()?;
+                }
+                let header = *batch.header();
+                // Control batches are markers for the protocol; they only move the position.
+                let skipped = header.attributes.is_control() || header.next_offset() <= at;
+                Ok((header, (!skipped).then(|| batch.records(&mut decoding.decompressor)).transpose()?))
+            });
+            let (header, records) = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    // It is met again if the chunk is asked again: nothing is skipped in silence.
+                    self.batches = start;
+                    return Err(failed(&self.name, error));
+                }
+            };
+            let next = Position::new(header.next_offset(), header.partition_leader_epoch);
+            let Some(records) = records else {
+                if next.offset > self.position.offset {
+                    self.position = next;
+                }
+                continue;
+            };
+            self.open = Some(OpenBatch {
+                records: records.into_iter(),
+                next,
+                timestamp_type: header.attributes.timestamp_type(),
+                leader_epoch: (header.partition_leader_epoch >= 0).then_some(header.partition_leader_epoch),
+            });
+            return Ok(true);
+        }
+    }
+}
+
+#[cold]
+fn undecodable(name: &TopicPartition, offset: i64, error: &dyn std::fmt::Display) -> KrafkaError {
+    KrafkaError::RecordDeserialization {
+        topic: name.topic.clone(),
+        partition: name.partition,
+        offset,
+        message: format!("{error}; seek past it to go on").into(),
+    }
+}
+
+/// Where a fetch that began at `from` and returned `records` ends: behind the last whole batch.
+///
+/// What does not even have a header is left for [`Chunk::decode`] to report.
+pub(crate) fn end_of(records: &Bytes, from: Position) -> Position {
+    let last = Batches::new(records.clone()).filter_map(Result::ok).last();
+    let end = last.map(|batch| Position::new(batch.header().next_offset(), batch.header().partition_leader_epoch));
+    end.filter(|end| end.offset > from.offset).unwrap_or(from)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,453 @@
+//! What to fetch from whom, and what an answer means.
+//!
+//! Each broker has one fetch in flight, on a connection of its own, so a broker that holds its answer back holds up nobody
+//! else. The fetcher is told what is wanted (partitions with a position, room in the buffer and a leader); it decides when to
+//! ask, and turns answers into records to buffer, partitions to look after, and metadata to refresh.
+//!
+//! ```text
+//!   idle ──something wanted, room──▶ in flight ──answer──▶ idle
+//!                                        └──error──▶ backing off ──time──▶ idle
+//! ```
+//!
+//! An error never makes a tight loop: a failed request backs its broker off, a failed partition backs itself off, until
+//! time has passed or another broker leads it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use krafka_protocol::api::fetch::{FetchRequest, FetchResponse, PartitionData};
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{ErrorCode, Str, Uuid};
+
+use super::chunk;
+use super::session::{Asked, FetchSession, SessionKey};
+use super::subscription::{Claim, Position};
+use crate::KrafkaError;
+use crate::backoff::Backoff;
+use crate::rng::Rng;
+
+/// How long a broker may hold back its answer while partitions of it are left out because their buffers are full. Without that
+/// bound, a partition that has just been drained would wait for the long poll of its idle neighbours.
+const IMPATIENT_WAIT: Duration = Duration::from_millis(20);
+
+/// What a fetch asks for, and how much of it is buffered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FetchConfig {
+    pub(crate) max_wait: Duration,
+    pub(crate) min_bytes: i32,
+    pub(crate) max_bytes: i32,
+    pub(crate) partition_max_bytes: i32,
+    /// After a failed request or a failed partition.
+    pub(crate) backoff: Backoff,
+}
+
+/// A partition to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Want {
+    pub(crate) claim: Claim,
+    pub(crate) topic: Str,
+    pub(crate) topic_id: Uuid,
+    pub(crate) partition: i32,
+    pub(crate) leader_epoch: i32,
+    pub(crate) position: Position,
+}
+
+/// What is wanted of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeWants {
+    pub(crate) partitions: Vec<Want>,
+    /// Further partitions would be wanted, were their buffers not full.
+    pub(crate) held_back: bool,
+}
+
+/// Records of one partition, as they came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub(crate) claim: Claim,
+    /// Where the fetch began; the first batch may begin earlier.
+    pub(crate) from: Position,
+    /// Behind the last whole batch.
+    pub(crate) next: Position,
+    pub(crate) records: Bytes,
+    pub(crate) high_watermark: i64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Everything that can be fetched now, by leader, and how many bytes there is room for.
+    Wanted { nodes: BTreeMap<i32, NodeWants>, room: usize },
+    /// A fetch has ended.
+    Answered { node: i32, answer: Result<FetchResponse, KrafkaError> },
+    /// The consumer closes, or gives up all partitions: sessions are ended at their brokers.
+    Closed,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Action {
+    Fetch {
+        node: i32,
+        request: FetchRequest,
+    },
+    /// Tell the broker that the session is over; the answer does not matter.
+    EndSession {
+        node: i32,
+        request: FetchRequest,
+    },
+    Buffer(Fetched),
+    /// The leader's log parts from what we read, at or before this place.
+    Diverged {
+        claim: Claim,
+        epoch: i32,
+        end_offset: i64,
+    },
+    OutOfRange {
+        claim: Claim,
+        offset: i64,
+    },
+    Refresh {
+        topics: Vec<Str>,
+    },
+    /// The broker said who leads now (KIP-951).
+    Hint(Hint),
+    /// The user should know.
+    Report(Complaint),
+}
+
+/// Who leads a partition, as a broker said that does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hint {
+    pub(crate) topic: Str,
+    pub(crate) partition: i32,
+    pub(crate) leader_id: i32,
+    pub(crate) leader_epoch: i32,
+    /// Host, port and rack, if the broker told.
+    pub(crate) endpoint: Option<(Str, i32, Option<Str>)>,
+}
+
+/// An error for the user. (Errors are not comparable; their text is, for tests.)
+#[derive(Clone, Debug)]
+pub(crate) struct Complaint(pub(crate) KrafkaError);
+
+impl PartialEq for Complaint {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    session: FetchSession,
+    in_flight: Option<InFlight>,
+    failures: u32,
+    not_before: Option<Instant>,
+    /// Which partition comes first in a full request, so that none starves behind large neighbours.
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    sent: BTreeMap<(Str, i32), Want>,
+    names: BTreeMap<Uuid, Str>,
+    reserved: usize,
+}
+
+/// A partition that failed, at one leader.
+#[derive(Debug)]
+struct Penalty {
+    node: i32,
+    leader_epoch: i32,
+    failures: u32,
+    until: Instant,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    config: FetchConfig,
+    rng: Rng,
+    peers: BTreeMap<i32, Peer>,
+    wanted: BTreeMap<i32, NodeWants>,
+    room: usize,
+    /// By slot.
+    penalties: BTreeMap<usize, Penalty>,
+    actions: std::collections::VecDeque<Action>,
+    now: Option<Instant>,
+}
+
+impl Fetcher {
+    pub(crate) fn new(config: FetchConfig, rng: Rng) -> Self {
+        Self {
+            config,
+            rng,
+            peers: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            room: 0,
+            penalties: BTreeMap::new(),
+            actions: std::collections::VecDeque::new(),
+            now: None,
+        }
+    }
+
+    /// Sends to each idle node what is wanted of it.
+    fn send(&mut self, now: Instant) {
+        for (&node, wants) in &self.wanted {
+            let reserved: usize =
+                self.peers.values().filter_map(|peer| peer.in_flight.as_ref()).map(|sent| sent.reserved).sum();
+            let peer = self.peers.entry(node).or_default();
+            let room = self.room.saturating_sub(reserved);
+            if peer.in_flight.is_some() || peer.not_before.is_some_and(|time| time > now) || room == 0 {
+                continue;
+            }
+            let penalties = &self.penalties;
+            let mut partitions: Vec<Want> = wants
+                .partitions
+                .iter()
+                .filter(|want| penalty(penalties, node, want).is_none_or(|penalty| penalty.until <= now))
+                .cloned()
+                .collect();
+            if partitions.is_empty() {
+                continue;
+            }
+            let turn = peer.turn % partitions.len();
+            partitions.rotate_left(turn);
+            peer.turn = peer.turn.wrapping_add(1);
+
+            let per_partition = usize::try_from(self.config.partition_max_bytes).unwrap_or(0);
+            let most = usize::try_from(self.config.max_bytes).unwrap_or(0).min(room);
+            let max_wait =
+                if wants.held_back { self.config.max_wait.min(IMPATIENT_WAIT) } else { self.config.max_wait };
+            let mut request = FetchRequest {
+                max_wait_ms: i32::try_from(max_wait.as_millis()).unwrap_or(i32::MAX),
+                min_bytes: self.config.min_bytes,
+                max_bytes: i32::try_from(most).unwrap_or(i32::MAX),
+                ..FetchRequest::default()
+            };
+            let asked: Vec<(SessionKey, Asked)> = partitions
+                .iter()
+                .map(|want| {
+                    let asked = Asked {
+                        offset: want.position.offset,
+                        leader_epoch: want.leader_epoch,
+                        last_fetched_epoch: want.position.epoch,
+                        max_bytes: self.config.partition_max_bytes,
+                    };
+                    ((want.topic_id, want.topic.clone(), want.partition), asked)
+                })
+                .collect();
+            peer.session.ask(&asked, &mut request);
+            peer.in_flight = Some(InFlight {
+                names: partitions.iter().map(|want| (want.topic_id, want.topic.clone())).collect(),
+                reserved: partitions.len().saturating_mul(per_partition).min(most),
+                sent: partitions.into_iter().map(|want| ((want.topic.clone(), want.partition), want)).collect(),
+            });
+            self.actions.push_back(Action::Fetch { node, request });
+        }
+    }
+
+    fn answered(&mut self, node: i32, answer: Result<FetchResponse, KrafkaError>, now: Instant) {
+        let Some(peer) = self.peers.get_mut(&node) else { return };
+        let Some(sent) = peer.in_flight.take() else { return };
+        let response = match answer {
+            Ok(response) => response,
+            Err(error) => {
+                // Whether the broker handled the request is not known, so neither is its session's epoch.
+                peer.session.reset();
+                self.back_off(node, now);
+                self.refresh(&sent);
+                if !error.is_retriable() {
+                    self.actions.push_back(Action::Report(Complaint(error)));
+                }
+                return;
+            }
+        };
+        match ErrorCode(response.error_code) {
+            code if code.is_ok() => {
+                peer.session.answered(response.session_id);
+                peer.failures = 0;
+                peer.not_before = None;
+                self.take(node, sent, response, now);
+            }
+            // The first of these in a row costs a round trip only; should the broker go on so, we wait in between.
+            ErrorCode::FETCH_SESSION_ID_NOT_FOUND => {
+                peer.session.forget();
+                self.back_off_unless_first(node, now);
+            }
+            ErrorCode::INVALID_FETCH_SESSION_EPOCH => {
+                peer.session.reset();
+                self.back_off_unless_first(node, now);
+            }
+            code => {
+                peer.session.reset();
+                self.back_off(node, now);
+                self.refresh(&sent);
+                if !code.is_retriable() && !concerns_topic_id(code) {
+                    let error = KrafkaError::broker(code, format!("fetching from broker {node}"));
+                    self.actions.push_back(Action::Report(Complaint(error)));
+                }
+            }
+        }
+    }
+
+    /// Goes through a good answer's partitions. What was not asked for, or comes twice, is ignored.
+    fn take(&mut self, node: i32, mut sent: InFlight, response: FetchResponse, now: Instant) {
+        let mut stale = Vec::new();
+        for topic in response.responses {
+            let name =
+                if topic.topic_id.is_zero() { Some(topic.topic) } else { sent.names.get(&topic.topic_id).cloned() };
+            let Some(name) = name else { continue };
+            for data in topic.partitions {
+                let Some(want) = sent.sent.remove(&(name.clone(), data.partition_index)) else { continue };
+                let code = ErrorCode(data.error_code);
+                if code.is_ok() {
+                    self.penalties.remove(&want.claim.slot);
+                    self.records(&want, data);
+                } else if code == ErrorCode::OFFSET_OUT_OF_RANGE {
+                    self.actions.push_back(Action::OutOfRange { claim: want.claim, offset: want.position.offset });
+                } else {
+                    if let Some(hint) = hint(&name, &data, &response.node_endpoints) {
+                        self.actions.push_back(Action::Hint(hint));
+                    }
+                    if code == ErrorCode::TOPIC_AUTHORIZATION_FAILED {
+                        let context = format!("fetching from {name}-{}", want.partition);
+                        self.actions.push_back(Action::Report(Complaint(KrafkaError::broker(code, context))));
+                    }
+                    self.penalise(node, &want, now);
+                    if !stale.contains(&name) {
+                        stale.push(name.clone());
+                    }
+                }
+            }
+        }
+        if !stale.is_empty() {
+            self.actions.push_back(Action::Refresh { topics: stale });
+        }
+    }
+
+    fn records(&mut self, want: &Want, data: PartitionData) {
+        let diverging = &data.diverging_epoch;
+        if diverging.epoch >= 0 || diverging.end_offset >= 0 {
+            let (epoch, end_offset) = (diverging.epoch, diverging.end_offset);
+            self.actions.push_back(Action::Diverged { claim: want.claim, epoch, end_offset });
+            return;
+        }
+        let records = data.records.unwrap_or_default();
+        let next = chunk::end_of(&records, want.position);
+        self.actions.push_back(Action::Buffer(Fetched {
+            claim: want.claim,
+            from: want.position,
+            next,
+            records,
+            high_watermark: data.high_watermark,
+        }));
+    }
+
+    fn refresh(&mut self, sent: &InFlight) {
+        self.actions.push_back(Action::Refresh { topics: sent.names.values().cloned().collect() });
+    }
+
+    fn back_off_unless_first(&mut self, node: i32, now: Instant) {
+        let peer = self.peers.entry(node).or_default();
+        if peer.failures == 0 {
+            peer.failures = 1;
+        } else {
+            self.back_off(node, now);
+        }
+    }
+
+    fn back_off(&mut self, node: i32, now: Instant) {
+        let peer = self.peers.entry(node).or_default();
+        peer.not_before = Some(now + self.config.backoff.delay(peer.failures, &mut self.rng));
+        peer.failures = peer.failures.saturating_add(1);
+    }
+
+    fn penalise(&mut self, node: i32, want: &Want, now: Instant) {
+        let failures = penalty(&self.penalties, node, want).map_or(0, |penalty| penalty.failures.saturating_add(1));
+        let until = now + self.config.backoff.delay(failures, &mut self.rng);
+        let penalty = Penalty { node, leader_epoch: want.leader_epoch, failures, until };
+        self.penalties.insert(want.claim.slot, penalty);
+    }
+
+    fn close(&mut self) {
+        self.wanted.clear();
+        self.penalties.clear();
+        for (node, mut peer) in std::mem::take(&mut self.peers) {
+            if let Some(request) = peer.session.close() {
+                self.actions.push_back(Action::EndSession { node, request });
+            }
+        }
+    }
+}
+
+impl Machine for Fetcher {
+    type Input = Input;
+    type Action = Action;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        self.now = Some(now);
+        match input {
+            Input::Wanted { nodes, room } => {
+                self.wanted = nodes;
+                self.room = room;
+            }
+            Input::Answered { node, answer } => {
+                // What was wanted has been answered, or has moved: the next list tells.
+                self.wanted.remove(&node);
+                self.answered(node, answer, now);
+            }
+            Input::Closed => self.close(),
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Action> {
+        self.now = Some(now);
+        if self.actions.is_empty() {
+            self.send(now);
+        }
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let idle = self.wanted.iter().filter_map(|(node, wants)| Some((node, wants, self.peers.get(node)?)));
+        let idle = idle.filter(|(_, _, peer)| peer.in_flight.is_none());
+        idle.filter_map(|(&node, wants, peer)| {
+            let penalties = wants.partitions.iter().map(|want| penalty(&self.penalties, node, want).map(|p| p.until));
+            // The first partition that may be fetched, but not before its broker may be asked.
+            penalties.min().map(|first| first.max(peer.not_before))
+        })
+        .flatten()
+        .filter(|&time| self.now.is_none_or(|now| time > now))
+        .min()
+    }
+}
+
+/// The penalty of a partition, unless it has another leader since.
+fn penalty<'a>(penalties: &'a BTreeMap<usize, Penalty>, node: i32, want: &Want) -> Option<&'a Penalty> {
+    let penalty = penalties.get(&want.claim.slot)?;
+    (penalty.node == node && penalty.leader_epoch == want.leader_epoch).then_some(penalty)
+}
+
+/// Codes that say that the topic was created anew, or that the broker has not heard of it yet: fresh metadata decides.
+fn concerns_topic_id(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::INCONSISTENT_TOPIC_ID | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
+    )
+}
+
+fn hint(topic: &Str, data: &PartitionData, endpoints: &[krafka_protocol::api::fetch::NodeEndpoint]) -> Option<Hint> {
+    let leader = &data.current_leader;
+    (leader.leader_id >= 0 && leader.leader_epoch >= 0).then(|| Hint {
+        topic: topic.clone(),
+        partition: data.partition_index,
+        leader_id: leader.leader_id,
+        leader_epoch: leader.leader_epoch,
+        endpoint: endpoints
+            .iter()
+            .find(|endpoint| endpoint.node_id == leader.leader_id)
+            .map(|endpoint| (endpoint.host.clone(), endpoint.port, endpoint.rack.clone())),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::cluster::{Node, PartitionView, TopicView};
+
+fn name(partition: i32) -> TopicPartition {
+    TopicPartition { topic: Arc::from("t"), partition }
+}
+
+/// A cluster of nodes 1 and 2, where `leader` leads partition 0 of topic `t`.
+fn snapshot(id: u8, leader: i32, epoch: i32) -> Snapshot {
+    let node = |id| Arc::new(Node { id, host: Str::from("h"), port: 1, rack: None });
+    let view = PartitionView {
+        leader: Some(leader),
+        leader_epoch: epoch,
+        replicas: vec![1, 2],
+        isr: vec![1, 2],
+        offline: vec![],
+    };
+    let topic = TopicView { name: Str::from("t"), id: Uuid([id; 16]), is_internal: false, partitions: vec![view] };
+    Snapshot {
+        nodes: BTreeMap::from([(1, node(1)), (2, node(2))]),
+        topics: BTreeMap::from([(Str::from("t"), Arc::new(topic))]),
+        ..Snapshot::default()
+    }
+}
+
+fn earliest(_: &TopicPartition) -> Result<Start, KrafkaError> {
+    Ok(Start::Earliest)
+}
+
+/// Partition 0, fetching at offset 10 behind a record of epoch 4.
+fn fetching() -> (Subscription, Claim) {
+    let mut subscription = Subscription::default();
+    let claim = subscription.add(name(0), Stage::Loading);
+    subscription.follow(&snapshot(1, 1, 4), &earliest);
+    subscription.settle(claim.slot, Position::new(10, 4));
+    let claim = subscription.iter().next().expect("one partition").0;
+    (subscription, claim)
+}
+
+#[test]
+fn a_seek_wins_over_a_pending_load() {
+    let mut subscription = Subscription::default();
+    let asked = subscription.add(name(0), Stage::Loading);
+
+    subscription.seek(asked.slot, Position::new(7, -1));
+
+    assert!(subscription.held(asked).is_none(), "the answer to the older question finds nobody");
+    assert_eq!(subscription.partition(&name(0)).expect("assigned").position.offset, 7);
+}
+
+#[test]
+fn a_removed_partition_is_held_by_nobody_even_if_its_slot_is_reused() {
+    let (mut subscription, claim) = fetching();
+
+    subscription.remove(&name(0));
+    let other = subscription.add(name(1), Stage::Loading);
+
+    assert_eq!(other.slot, claim.slot);
+    assert!(subscription.held(claim).is_none());
+}
+
+#[test]
+fn a_new_leader_epoch_makes_the_position_validate_before_it_is_fetched_on() {
+    let (mut subscription, claim) = fetching();
+
+    let dropped = subscription.follow(&snapshot(1, 2, 5), &earliest);
+
+    assert_eq!(dropped, [claim.slot]);
+    assert!(matches!(subscription.partition(&name(0)).expect("assigned").stage, Stage::Validating));
+    assert!(subscription.held(claim).is_none(), "what is in flight from the old leader is dropped");
+}
+
+#[test]
+fn the_same_leader_changes_nothing() {
+    let (mut subscription, claim) = fetching();
+
+    assert!(subscription.follow(&snapshot(1, 1, 4), &earliest).is_empty());
+    assert!(subscription.held(claim).is_some());
+}
+
+#[test]
+fn a_position_without_epoch_is_fetched_from_the_new_leader_at_once() {
+    let (mut subscription, claim) = fetching();
+    subscription.settle(claim.slot, Position::new(10, -1));
+
+    assert!(subscription.follow(&snapshot(1, 2, 5), &earliest).is_empty());
+
+    let partition = subscription.partition(&name(0)).expect("assigned");
+    assert!(matches!(partition.stage, Stage::Fetching));
+    assert_eq!(partition.leader, Some((2, 5)));
+}
+
+#[test]
+fn a_topic_created_anew_starts_over() {
+    let (mut subscription, claim) = fetching();
+
+    let dropped = subscription.follow(&snapshot(2, 1, 0), &earliest);
+
+    assert_eq!(dropped, [claim.slot]);
+    let partition = subscription.partition(&name(0)).expect("assigned");
+    assert!(matches!(partition.stage, Stage::Resetting(Start::Earliest)));
+    assert_eq!(partition.leader, Some((1, 0)), "epochs of the old topic mean nothing");
+}
+
+#[test]
+fn what_the_last_poll_returned_becomes_committable_with_the_next() {
+    let (mut subscription, claim) = fetching();
+    subscription.acknowledge();
+
+    subscription.delivered(claim, Position::new(15, 4));
+    let during = subscription.partition(&name(0)).expect("assigned").committable;
+    subscription.acknowledge();
+    let after = subscription.partition(&name(0)).expect("assigned").committable;
+
+    assert_eq!(during, Some(Position::new(10, 4)));
+    assert_eq!(after, Some(Position::new(15, 4)));
+}
+
+#[test]
+fn adding_a_partition_again_keeps_it_paused() {
+    let (mut subscription, claim) = fetching();
+    subscription.held(claim).expect("held").paused = true;
+
+    subscription.add(name(0), Stage::Loading);
+
+    assert!(subscription.partition(&name(0)).expect("assigned").paused);
+}
