@@ -273,17 +273,18 @@ fn takes(
     }
     if message.flexible.is_some() {
         let tags = if tagged.is_empty() {
-            quote!(input.skip_tags())
+            quote!(input.skip_tags()?;)
         } else {
-            quote!(input.take_tags(|input, tag| {
-                match tag {
+            quote!(for _ in 0..input.take_varint()? {
+                let tag = input.open_tag()?;
+                match tag.number {
                     #arms
-                    _ => return ::core::result::Result::Ok(false),
+                    _ => input.skip_tag(),
                 }
-                ::core::result::Result::Ok(true)
-            }))
+                input.close_tag(tag)?;
+            })
         };
-        out.extend(quote!(if flexible { #tags?; }));
+        out.extend(quote!(if flexible { #tags }));
     }
     let (names, locals) = (fields.iter().map(|field| field.ident), fields.iter().map(Field::local));
     out.extend(quote!(::core::result::Result::Ok(Self { #(#names: #locals),* })));

@@ -17,7 +17,7 @@ mod uuid;
 mod writer;
 
 pub use error::{DecodeError, EncodeError};
-pub use reader::Reader;
+pub use reader::{OpenTag, Reader};
 pub use string::Str;
 pub use structure::{put_option, size_option, take_option};
 pub use uuid::{ParseUuidError, Uuid};

@@ -174,41 +174,61 @@ impl Reader {
         }
     }
 
-    /// Reads the tagged fields at the end of a structure: `known` is called for each, and says whether it knew the tag.
+    /// Begins a tagged field: until [`close_tag`](Self::close_tag), nothing behind it can be read.
     ///
-    /// What it does not know is skipped: a newer peer may send it. Like Java's reader this takes tags in any order, and
-    /// the last of two equal ones; unlike Java's it insists that a known field fills the size it was announced with.
+    /// Like Java's reader the derive takes tags in any order, and the last of two equal ones; unlike Java's it insists that
+    /// a known field fills the size that it was announced with.
     #[doc(hidden)]
     #[inline]
-    pub fn take_tags(
-        &mut self,
-        mut known: impl FnMut(&mut Self, u32) -> Result<bool, DecodeError>,
-    ) -> Result<(), DecodeError> {
-        for _ in 0..self.take_varint()? {
-            let tag = self.take_varint()?;
-            let size = self.take_varint()? as usize;
-            if size > self.remaining() {
-                return Err(DecodeError::truncated(size, self.remaining()));
-            }
-            let (start, outer_end) = (self.position, self.end);
-            self.end = start + size;
-            if !known(self, tag)? {
-                self.position = self.end;
-            }
-            if self.position != self.end {
-                return Err(DecodeError::tag_size(tag, size, self.position - start));
-            }
-            self.end = outer_end;
+    pub fn open_tag(&mut self) -> Result<OpenTag, DecodeError> {
+        let number = self.take_varint()?;
+        let size = self.take_varint()? as usize;
+        if size > self.remaining() {
+            return Err(DecodeError::truncated(size, self.remaining()));
         }
+        let outer_end = std::mem::replace(&mut self.end, self.position + size);
+        Ok(OpenTag { number, start: self.position, outer_end })
+    }
+
+    /// Ends a tagged field that was read, or [skipped](Self::skip_tag).
+    #[doc(hidden)]
+    #[inline]
+    pub fn close_tag(&mut self, tag: OpenTag) -> Result<(), DecodeError> {
+        if self.position != self.end {
+            return Err(DecodeError::tag_size(tag.number, self.end - tag.start, self.position - tag.start));
+        }
+        self.end = tag.outer_end;
         Ok(())
+    }
+
+    /// Skips the content of a tagged field that this version does not know: a newer peer may send it.
+    #[doc(hidden)]
+    #[inline]
+    pub fn skip_tag(&mut self) {
+        self.position = self.end;
     }
 
     /// Skips the tagged fields at the end of a structure that knows none.
     #[doc(hidden)]
     #[inline]
     pub fn skip_tags(&mut self) -> Result<(), DecodeError> {
-        self.take_tags(|_, _| Ok(false))
+        for _ in 0..self.take_varint()? {
+            let tag = self.open_tag()?;
+            self.skip_tag();
+            self.close_tag(tag)?;
+        }
+        Ok(())
     }
+}
+
+/// A tagged field that is being read.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OpenTag {
+    /// The tag.
+    pub number: u32,
+    start: usize,
+    outer_end: usize,
 }
 
 #[cfg(test)]
