@@ -1,7 +1,7 @@
 //! OffsetCommit (8): stores how far a group has read.
 //!
-//! Topics and partitions that do not exist are refused one by one; the group is asked only about the others, and an
-//! error of the group then stands for every partition of the request. A commit need not move forward.
+//! Topics and partitions that do not exist are refused one by one. The group is asked about the others, and its error
+//! stands for all of them. A commit need not move forward.
 
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
@@ -38,10 +38,11 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
             None => state.groups.check_commit(&cx.into(), request, cx.now),
         };
         groups::settle(state, &request.group_id);
-        if !error.is_ok() {
-            return Outcome::Reply(respond(request, |_, _| error));
+        if error.is_ok() {
+            commit(state, request, &names, &mut errors);
+        } else {
+            errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error);
         }
-        commit(state, request, &names, &mut errors);
     }
     Outcome::Reply(respond(request, |topic, partition| errors[topic][partition]))
 }

@@ -1,0 +1,181 @@
+//! Where the tests run: a fake cluster in memory, or a real one at `KRAFKA_BOOTSTRAP`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use krafka_fake_broker::{FakeCluster, FakeClusterBuilder};
+use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
+use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
+use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
+use krafka_protocol::frame::encode_request;
+use krafka_protocol::{Bytes, ErrorCode, Message, Reader, Request, Str, Uuid, decode_response_header};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The environment variable that names a real broker.
+const BOOTSTRAP: &str = "KRAFKA_BOOTSTRAP";
+
+/// Longer than anything takes that is going to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long nothing must come for a test to believe that nothing will.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// A cluster to ask.
+pub struct Target {
+    fake: Option<FakeCluster>,
+    bootstrap: String,
+}
+
+/// A topic that was made for one test.
+pub struct Topic {
+    pub name: Str,
+    pub id: Uuid,
+}
+
+/// A connection, on which requests are sent in any version.
+pub struct Wire {
+    stream: Box<dyn Stream>,
+    next: i32,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// Runs a test on the fake in virtual time, or on the real broker in real time.
+pub fn run(test: impl AsyncFnOnce(Target)) {
+    match std::env::var(BOOTSTRAP) {
+        Ok(bootstrap) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(test(Target { fake: None, bootstrap }));
+        }
+        Err(_) => on_fake(FakeCluster::builder(), async |target, _| test(target).await),
+    }
+}
+
+/// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
+pub fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
+    let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    paused.expect("a runtime").block_on(async {
+        let fake = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800)).start_on_pipes();
+        let target = Target { fake: Some(fake.clone()), bootstrap: fake.bootstrap() };
+        test(target, fake).await;
+    });
+}
+
+impl Target {
+    /// Connects to the first of the bootstrap servers.
+    pub async fn connect(&self) -> Wire {
+        let first = self.bootstrap.split(',').next().expect("a server");
+        let (host, port) = first.rsplit_once(':').expect("host:port");
+        self.connect_to(host, port.parse().expect("a port")).await
+    }
+
+    async fn connect_to(&self, host: &str, port: u16) -> Wire {
+        let stream: Box<dyn Stream> = match &self.fake {
+            Some(fake) => Box::new(fake.pipes().connect(host, port).await.expect("the node is up")),
+            None => Box::new(TcpStream::connect((host, port)).await.expect("the broker is up")),
+        };
+        Wire { stream, next: 1 }
+    }
+
+    /// A name that no other test and no earlier run has used.
+    pub fn fresh(&self, what: &str) -> Str {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let run = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_micros();
+        Str::from(format!("{what}-{run}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Makes a topic and waits until it has leaders.
+    pub async fn topic(&self, partitions: i32) -> Topic {
+        let name = self.fresh("topic");
+        let mut wire = self.connect().await;
+        let topic = CreatableTopic {
+            name: name.clone(),
+            num_partitions: partitions,
+            replication_factor: -1,
+            ..CreatableTopic::default()
+        };
+        let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 5_000, ..CreateTopicsRequest::default() };
+        match &self.fake {
+            Some(fake) => fake.create_topic(&name, partitions),
+            None => assert_eq!(wire.call(request, 5).await.topics[0].error_code, 0),
+        }
+        let ask = MetadataRequest {
+            topics: Some(vec![MetadataRequestTopic { name: Some(name.clone()), ..MetadataRequestTopic::default() }]),
+            ..MetadataRequest::default()
+        };
+        loop {
+            let mut found = wire.call(ask.clone(), 12).await.topics;
+            let topic = found.remove(0);
+            if topic.error_code == 0 && topic.partitions.iter().all(|p| p.error_code == 0) {
+                return Topic { name, id: topic.topic_id };
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Connects to a group's coordinator, which a broker that is just up may not know for a while.
+    pub async fn coordinator(&self, group: &Str) -> Wire {
+        let mut wire = self.connect().await;
+        let request =
+            FindCoordinatorRequest { coordinator_keys: vec![group.clone()], ..FindCoordinatorRequest::default() };
+        loop {
+            let found = wire.call(request.clone(), 4).await.coordinators.remove(0);
+            if found.error_code == 0 {
+                return self.connect_to(&found.host, u16::try_from(found.port).expect("a port")).await;
+            }
+            assert_eq!(ErrorCode(found.error_code), ErrorCode::COORDINATOR_NOT_AVAILABLE);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Wire {
+    /// Sends a request and reads its answer.
+    pub async fn call<R: Request>(&mut self, request: R, version: i16) -> R::Response {
+        self.send(request, version).await;
+        self.receive::<R>(version).await
+    }
+
+    /// Sends a request.
+    pub async fn send<R: Request>(&mut self, request: R, version: i16) {
+        let frame = encode_request(&request, version, self.next, Some("wire")).expect("a legal request");
+        self.next += 1;
+        self.stream.write_all(&frame.to_bytes()).await.expect("the connection is open");
+    }
+
+    /// Reads the answer to the oldest request that has none.
+    pub async fn receive<R: Request>(&mut self, version: i16) -> R::Response {
+        let body = tokio::time::timeout(PATIENCE, self.frame()).await.expect("an answer in time");
+        let mut reader = Reader::new(body.expect("an answer"));
+        decode_response_header(R::KEY, version, &mut reader).expect("a header");
+        let response = R::Response::decode(&mut reader, version).expect("a legal answer");
+        assert_eq!(reader.remaining(), 0, "nothing is left of the answer");
+        response
+    }
+
+    /// Whether nothing comes for a while, and the connection stays open.
+    pub async fn is_quiet(&mut self) -> bool {
+        let mut byte = [0];
+        tokio::time::timeout(QUIET, self.stream.read(&mut byte)).await.is_err()
+    }
+
+    /// Whether the other side closes the connection without another byte.
+    pub async fn is_closed(&mut self) -> bool {
+        tokio::time::timeout(PATIENCE, self.frame()).await.is_ok_and(|frame| frame.is_none())
+    }
+
+    /// Sends bytes that are no request.
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.expect("the connection is open");
+    }
+
+    /// Reads one frame without its length; none if the connection is closed.
+    pub async fn frame(&mut self) -> Option<Bytes> {
+        let length = self.stream.read_i32().await.ok()?;
+        let mut body = vec![0; usize::try_from(length).expect("a length")];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some(Bytes::from(body))
+    }
+}
