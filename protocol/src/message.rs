@@ -23,7 +23,17 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     ///
     /// # Errors
     /// The version is outside [`MessageSchema::versions`], or the bytes are no such message.
-    fn decode(input: &mut Reader, version: i16) -> Result<Self, DecodeError>;
+    fn decode(input: &mut Reader, version: i16) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        message.fill(input, version)?;
+        Ok(message)
+    }
+
+    /// Reads a message into one that is at its default. After an error some fields are set.
+    ///
+    /// So an element of an array is made where it shall stay: moving it there would cost as much as reading it.
+    #[doc(hidden)]
+    fn fill(&mut self, input: &mut Reader, version: i16) -> Result<(), DecodeError>;
 
     /// The number of bytes that [`encode`](Message::encode) writes.
     ///

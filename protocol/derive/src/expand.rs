@@ -88,10 +88,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[allow(unused_variables)]
-            fn decode(
+            fn fill(
+                &mut self,
                 input: &mut ::krafka_protocol::wire::Reader,
                 version: i16,
-            ) -> ::core::result::Result<Self, ::krafka_protocol::wire::DecodeError> {
+            ) -> ::core::result::Result<(), ::krafka_protocol::wire::DecodeError> {
                 if !(#min..=#max).contains(&version) {
                     return ::core::result::Result::Err(
                         ::krafka_protocol::wire::DecodeError::version(#name, version, #min, #max),
@@ -99,6 +100,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 }
                 let flexible = #flexible;
                 #take
+                ::core::result::Result::Ok(())
             }
 
             #[allow(unused_mut)]
@@ -165,7 +167,7 @@ impl Parts {
             default,
             size: sizes(&structure, message, &plain, &tagged),
             put: puts(&structure, message, &plain, &tagged),
-            take: takes(&structure, message, fields, &plain, &tagged),
+            take: takes(&structure, message, &plain, &tagged),
             request,
             nested: fields.iter().filter_map(|field| field.check_nested(message)).collect(),
         }
@@ -246,48 +248,42 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
     out
 }
 
-fn takes(
-    structure: &str,
-    message: &MessageAttributes,
-    fields: &[Field<'_>],
-    plain: &[&Field<'_>],
-    tagged: &[&Field<'_>],
-) -> TokenStream {
-    let mut out = TokenStream::new();
-    for field in plain {
-        let (local, take) = (field.local(), field.take(structure));
-        let value = if field.is_partial(message) {
-            let (present, default) = (field.is_present(message), field.default_value());
-            quote!(if #present { #take } else { #default })
-        } else {
-            take
-        };
-        out.extend(quote!(let #local = #value;));
+fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
+    // What a version lacks is at its default already.
+    let mut out: TokenStream = plain
+        .iter()
+        .map(|field| {
+            let (ident, take) = (field.ident, field.take(structure));
+            let statement = quote!(self.#ident = #take;);
+            if field.is_partial(message) {
+                let present = field.is_present(message);
+                quote!(if #present { #statement })
+            } else {
+                statement
+            }
+        })
+        .collect();
+    if message.flexible.is_none() {
+        return out;
     }
-    let mut arms = TokenStream::new();
-    for field in tagged {
-        let (local, take, default) = (field.local(), field.take(structure), field.default_value());
-        let (tag, present) = (field.tag.expect("a tagged field"), field.is_present(message));
-        out.extend(quote!(let mut #local = #default;));
-        arms.extend(quote!(#tag if #present => #local = #take,));
-    }
-    if message.flexible.is_some() {
-        let tags = if tagged.is_empty() {
-            quote!(input.skip_tags()?;)
-        } else {
-            quote!(for _ in 0..input.take_varint()? {
-                let tag = input.open_tag()?;
-                match tag.number {
-                    #arms
-                    _ => input.skip_tag(),
-                }
-                input.close_tag(tag)?;
-            })
-        };
-        out.extend(quote!(if flexible { #tags }));
-    }
-    let (names, locals) = (fields.iter().map(|field| field.ident), fields.iter().map(Field::local));
-    out.extend(quote!(::core::result::Result::Ok(Self { #(#names: #locals),* })));
+    let arms = tagged.iter().map(|field| {
+        let (ident, take, present) = (field.ident, field.take(structure), field.is_present(message));
+        let tag = field.tag.expect("a tagged field");
+        quote!(#tag if #present => self.#ident = #take,)
+    });
+    let tags = if tagged.is_empty() {
+        quote!(input.skip_tags()?;)
+    } else {
+        quote!(for _ in 0..input.take_varint()? {
+            let tag = input.open_tag()?;
+            match tag.number {
+                #(#arms)*
+                _ => input.skip_tag(),
+            }
+            input.close_tag(tag)?;
+        })
+    };
+    out.extend(quote!(if flexible { #tags }));
     out
 }
 

@@ -133,11 +133,7 @@ impl<T: Wire> Nullable for Vec<T> {
             return Ok(Some(Self::new()));
         }
         input.admit(count, T::min_size(version, flexible), size_of::<T>())?;
-        let mut elements = Self::with_capacity(count);
-        for _ in 0..count {
-            elements.push(T::take(input, version, flexible)?);
-        }
-        Ok(Some(elements))
+        T::take_elements(count, input, version, flexible).map(Some)
     }
 }
 

@@ -55,6 +55,18 @@ pub trait Wire: Sized + Default {
     /// # Errors
     /// When the bytes are no such value.
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError>;
+    /// Reads the elements of an array whose length has been believed.
+    ///
+    /// # Errors
+    /// When the bytes are no such values.
+    #[inline]
+    fn take_elements(count: usize, input: &mut Reader, version: i16, flexible: bool) -> Result<Vec<Self>, DecodeError> {
+        let mut elements = Vec::with_capacity(count);
+        for _ in 0..count {
+            elements.push(Self::take(input, version, flexible)?);
+        }
+        Ok(elements)
+    }
     /// The value, for code that does not know the type.
     fn value(&self) -> Value<'_>;
 }

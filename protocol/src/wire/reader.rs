@@ -91,6 +91,18 @@ impl Reader {
         }
     }
 
+    /// Takes `count` times `N` bytes: the root of all arrays of numbers.
+    #[inline]
+    pub(crate) fn take_chunks<const N: usize>(&mut self, count: usize) -> Result<&[[u8; N]], DecodeError> {
+        let len = count.saturating_mul(N);
+        if len > self.remaining() {
+            return Err(DecodeError::truncated(len, self.remaining()));
+        }
+        let start = self.position;
+        self.position += len;
+        Ok(self.frame[start..self.position].as_chunks().0)
+    }
+
     /// Moves on by `len` bytes.
     #[inline]
     pub fn skip(&mut self, len: usize) -> Result<(), DecodeError> {
@@ -104,16 +116,23 @@ impl Reader {
     /// Takes an unsigned varint of at most 32 bits.
     #[inline]
     pub fn take_varint(&mut self) -> Result<u32, DecodeError> {
-        let [first] = self.take_array()?;
-        if first < 0x80 {
-            return Ok(u32::from(first));
+        match self.frame[self.position..self.end] {
+            [first, ..] if first < 0x80 => {
+                self.position += 1;
+                Ok(u32::from(first))
+            }
+            [first, second, ..] if second < 0x80 => {
+                self.position += 2;
+                Ok(u32::from(first & 0x7f) | u32::from(second) << 7)
+            }
+            _ => self.take_long_varint(),
         }
-        self.take_long_varint(u32::from(first & 0x7f))
     }
 
-    fn take_long_varint(&mut self, first: u32) -> Result<u32, DecodeError> {
-        let mut value = first;
-        for shift in [7, 14, 21, 28] {
+    #[cold]
+    fn take_long_varint(&mut self) -> Result<u32, DecodeError> {
+        let mut value = 0;
+        for shift in [0, 7, 14, 21, 28] {
             let [byte] = self.take_array()?;
             if shift == 28 && byte > 0x0f {
                 return Err(DecodeError::new(DecodeErrorKind::Varint));
@@ -155,7 +174,7 @@ impl Reader {
     /// once they are decoded, or refuses it.
     #[inline]
     pub(crate) fn admit(&mut self, count: usize, min_size: usize, memory: usize) -> Result<(), DecodeError> {
-        if count > self.remaining() / min_size.max(1) && min_size > 0 {
+        if count.saturating_mul(min_size) > self.remaining() {
             let (length, left) = (count as i64, self.remaining());
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "array", length, left }));
         }

@@ -35,6 +35,17 @@ macro_rules! numbers {
                 Ok(Self::from_be_bytes(input.take_array()?))
             }
 
+            #[inline]
+            fn take_elements(
+                count: usize,
+                input: &mut Reader,
+                _version: i16,
+                _flexible: bool,
+            ) -> Result<Vec<Self>, DecodeError> {
+                let number = |bytes: &[u8; size_of::<$number>()]| Self::from_be_bytes(*bytes);
+                Ok(input.take_chunks(count)?.iter().map(number).collect())
+            }
+
             fn value(&self) -> Value<'_> {
                 Value::$value((*self).into())
             }

@@ -33,6 +33,21 @@ impl<M: Message> Wire for M {
         Self::decode(input, version)
     }
 
+    #[inline]
+    fn take_elements(
+        count: usize,
+        input: &mut Reader,
+        version: i16,
+        _flexible: bool,
+    ) -> Result<Vec<Self>, DecodeError> {
+        let mut elements = Vec::new();
+        elements.resize_with(count, Self::default);
+        for element in &mut elements {
+            element.fill(input, version)?;
+        }
+        Ok(elements)
+    }
+
     fn value(&self) -> Value<'_> {
         Value::Struct(self)
     }
