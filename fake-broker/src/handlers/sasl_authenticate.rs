@@ -28,9 +28,10 @@ pub(crate) fn handle(
         return Outcome::Reply(failed(ErrorCode::ILLEGAL_SASL_STATE, message));
     }
     match open.sasl.authenticate(&request.auth_bytes, &state.config.sasl_plain) {
-        Ok(()) => {
-            Outcome::Reply(SaslAuthenticateResponse { error_message: None, ..SaslAuthenticateResponse::default() })
-        }
+        Ok(()) => Outcome::Reply(SaslAuthenticateResponse {
+            error_message: Some(Str::default()),
+            ..SaslAuthenticateResponse::default()
+        }),
         Err(message) => Outcome::ReplyAndClose(failed(ErrorCode::SASL_AUTHENTICATION_FAILED, &message)),
     }
 }

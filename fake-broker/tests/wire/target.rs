@@ -44,13 +44,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// Runs a test on the fake in virtual time, or on the real broker in real time.
 pub fn run(test: impl AsyncFnOnce(Target)) {
-    match std::env::var(BOOTSTRAP) {
-        Ok(bootstrap) => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(test(Target { fake: None, bootstrap }));
-        }
-        Err(_) => on_fake(FakeCluster::builder(), async |target, _| test(target).await),
+    match Target::named_by(BOOTSTRAP) {
+        Some(target) => run_on(target, test),
+        None => on_fake(FakeCluster::builder(), async |target, _| test(target).await),
     }
+}
+
+/// Runs a test on a real broker.
+pub fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(test(target));
 }
 
 /// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
@@ -64,6 +67,11 @@ pub fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeC
 }
 
 impl Target {
+    /// The real broker that an environment variable names, if it is set.
+    pub fn named_by(variable: &str) -> Option<Self> {
+        std::env::var(variable).ok().map(|bootstrap| Self { fake: None, bootstrap })
+    }
+
     /// Connects to the first of the bootstrap servers.
     pub async fn connect(&self) -> Wire {
         let first = self.bootstrap.split(',').next().expect("a server");
@@ -115,11 +123,21 @@ impl Target {
         }
     }
 
-    /// Connects to a group's coordinator, which a broker that is just up may not know for a while.
+    /// Connects to a group's coordinator.
     pub async fn coordinator(&self, group: &Str) -> Wire {
+        self.find(0, group).await
+    }
+
+    /// Connects to a transactional id's coordinator.
+    pub async fn transaction_coordinator(&self, transactional_id: &Str) -> Wire {
+        self.find(1, transactional_id).await
+    }
+
+    /// A broker that is just up may not know its coordinators for a while.
+    async fn find(&self, key_type: i8, key: &Str) -> Wire {
         let mut wire = self.connect().await;
-        let request =
-            FindCoordinatorRequest { coordinator_keys: vec![group.clone()], ..FindCoordinatorRequest::default() };
+        let coordinator_keys = vec![key.clone()];
+        let request = FindCoordinatorRequest { key_type, coordinator_keys, ..FindCoordinatorRequest::default() };
         loop {
             let found = wire.call(request.clone(), 4).await.coordinators.remove(0);
             if found.error_code == 0 {
