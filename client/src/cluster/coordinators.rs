@@ -9,7 +9,7 @@
 //! The address in the answer is used as it is, even if the metadata does not list the broker: the broker that answered
 //! may know more than the one that was asked for metadata.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
@@ -106,13 +106,16 @@ impl<W> Default for Entry<W> {
 #[derive(Debug)]
 pub(crate) struct Coordinators<W> {
     entries: BTreeMap<Key, Entry<W>>,
+    /// The keys that somebody waits for and that are not being looked up: all that a poll looks at.
+    waiting: BTreeSet<Key>,
     rng: Rng,
     actions: VecDeque<Action<W>>,
 }
 
 impl<W: Waiter> Coordinators<W> {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { entries: BTreeMap::new(), rng: Rng::stream(seed, "coordinators"), actions: VecDeque::new() }
+        let rng = Rng::stream(seed, "coordinators");
+        Self { entries: BTreeMap::new(), waiting: BTreeSet::new(), rng, actions: VecDeque::new() }
     }
 
     fn wanted(&mut self, key: Key, waiter: W) {
@@ -120,14 +123,19 @@ impl<W: Waiter> Coordinators<W> {
             // Any will do: whoever needs it asks again.
             self.entries.retain(|_, entry| !entry.waiters.is_empty());
         }
-        let entry = self.entries.entry(key).or_default();
+        let entry = self.entries.entry(key.clone()).or_default();
         match &entry.known {
             Some(node) => self.actions.push_back(Action::Found { waiter, node: node.clone() }),
             None if entry.waiters.len() >= MAX_WAITERS => {
                 let message = "too many callers wait for the coordinator already".to_owned();
                 self.actions.push_back(Action::Fail { waiter, code: ErrorCode::COORDINATOR_NOT_AVAILABLE, message });
             }
-            None => entry.waiters.push(waiter),
+            None => {
+                entry.waiters.push(waiter);
+                if !entry.is_looking {
+                    self.waiting.insert(key);
+                }
+            }
         }
     }
 
@@ -182,23 +190,27 @@ impl<W: Waiter> Coordinators<W> {
             None => {
                 entry.not_before = Some(now + RETRY.delay(entry.attempts, &mut self.rng));
                 entry.attempts = entry.attempts.saturating_add(1);
+                self.waiting.insert(key.clone());
             }
         }
     }
 
     /// Starts the look-ups that somebody waits for and that may start.
     fn start_due(&mut self, now: Instant) {
-        for (key, entry) in &mut self.entries {
-            if entry.is_looking || entry.not_before.is_some_and(|at| now < at) {
-                continue;
+        let Self { entries, waiting, actions, .. } = self;
+        waiting.retain(|key| {
+            let Some(entry) = entries.get_mut(key) else { return false };
+            if entry.not_before.is_some_and(|at| now < at) {
+                return true;
             }
             entry.waiters.retain(|waiter| !waiter.is_abandoned());
             if !entry.waiters.is_empty() {
                 entry.is_looking = true;
                 entry.not_before = None;
-                self.actions.push_back(Action::Find(key.clone()));
+                actions.push_back(Action::Find(key.clone()));
             }
-        }
+            false
+        });
     }
 }
 
@@ -222,8 +234,7 @@ impl<W: Waiter> Machine for Coordinators<W> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let waiting = self.entries.values().filter(|entry| !entry.is_looking && !entry.waiters.is_empty());
-        waiting.filter_map(|entry| entry.not_before).min()
+        self.waiting.iter().filter_map(|key| self.entries.get(key)?.not_before).min()
     }
 }
 

@@ -123,7 +123,7 @@ pub(crate) struct Refresher<W> {
     next_fetch: u64,
     /// By topic; the empty name stands for "the brokers only".
     paces: BTreeMap<Str, Pace>,
-    /// When topics that nobody watches were last asked about.
+    /// When topics were last asked about by somebody who may not watch them.
     used: BTreeMap<Str, Instant>,
     /// The next refresh by age, from the first success on.
     due: Option<Instant>,
@@ -158,11 +158,8 @@ impl<W> Refresher<W> {
     }
 
     fn loaded(&mut self, topics: Vec<Str>, waiter: W, now: Instant) {
-        let topics: BTreeSet<Str> = topics.into_iter().collect();
-        for topic in &topics {
-            self.used.insert(topic.clone(), now);
-        }
-        let want = Want { topics, waiter: Some(waiter) };
+        self.used(&topics, now);
+        let want = Want { topics: topics.into_iter().collect(), waiter: Some(waiter) };
         match &mut self.fetching {
             Some(fetching) if want.topics.iter().all(|topic| fetching.topics.contains(topic)) => {
                 fetching.wants.push(want);
@@ -173,6 +170,10 @@ impl<W> Refresher<W> {
             }
             _ => self.wanted.push(want),
         }
+    }
+
+    fn used(&mut self, topics: &[Str], now: Instant) {
+        self.used.extend(topics.iter().map(|topic| (topic.clone(), now)));
     }
 
     /// What nobody waits for is one want, however often it is asked for.
@@ -396,7 +397,10 @@ impl<W> Machine for Refresher<W> {
     fn handle(&mut self, input: Self::Input, now: Instant) {
         match input {
             Input::Loaded { topics, waiter } => self.loaded(topics, waiter, now),
-            Input::Doubted { topics } => self.doubted(topics),
+            Input::Doubted { topics } => {
+                self.used(&topics, now);
+                self.doubted(topics);
+            }
             Input::Watched { owner, topics } => self.watched(owner, topics),
             Input::Hinted(hint) => self.hinted(&hint),
             Input::RebootstrapRequired => self.rebootstrap_required(now),

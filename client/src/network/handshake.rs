@@ -169,12 +169,12 @@ impl Handshake {
         let code = ErrorCode(answer.error_code);
         if !code.is_ok() {
             let enabled = answer.mechanisms.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-            let message = format!(
-                "authenticating with {} at {}: {code}; the broker enables {}",
-                credentials.mechanism(),
-                self.node,
-                if enabled.is_empty() { "no mechanism" } else { &enabled },
-            );
+            let remedy = match code {
+                ErrorCode::ILLEGAL_SASL_STATE => "is it a listener without SASL?".to_owned(),
+                _ => format!("the broker enables [{enabled}]"),
+            };
+            let mechanism = credentials.mechanism();
+            let message = format!("authenticating with {mechanism} at {}: {code}; {remedy}", self.node);
             return self.fail(KrafkaError::auth(message));
         }
         match self.versions.negotiate::<SaslAuthenticateRequest>() {

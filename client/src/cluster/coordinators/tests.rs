@@ -1,1 +1,207 @@
-//! The laws of the machine.
+//! How coordinators are found, remembered and lost.
+
+use std::io;
+
+use krafka_protocol::script::Script;
+
+use super::*;
+
+/// A waiter is a name; one that begins with `-` has gone away (see the channel's tests).
+type Test = Script<Coordinators<&'static str>>;
+
+fn coordinators(scenario: impl Fn(&mut Test)) {
+    Script::run(|_| Coordinators::new(1), scenario);
+}
+
+fn key(group: &str) -> Key {
+    (CoordinatorKind::Group, Str::from(group))
+}
+
+fn node(id: i32) -> Node {
+    Node { id, host: Str::from("host"), port: 9000 + id as u16, rack: None }
+}
+
+fn want(group: &str, waiter: &'static str) -> Input<&'static str> {
+    Input::Wanted { key: key(group), waiter }
+}
+
+fn found_at(group: &str, id: i32) -> Input<&'static str> {
+    Input::Answered { key: key(group), result: Ok(Ok(node(id))) }
+}
+
+fn refused(group: &str, code: ErrorCode) -> Input<&'static str> {
+    Input::Answered { key: key(group), result: Ok(Err((code, None))) }
+}
+
+fn lost(group: &str, id: i32) -> Input<&'static str> {
+    Input::Lost { key: key(group), node: node(id) }
+}
+
+fn find(group: &str) -> Action<&'static str> {
+    Action::Find(key(group))
+}
+
+fn found(waiter: &'static str, id: i32) -> Action<&'static str> {
+    Action::Found { waiter, node: node(id) }
+}
+
+/// Moves on until a look-up starts; how many milliseconds that took.
+fn until_asked(script: &mut Test) -> u128 {
+    let start = script.elapsed();
+    while !script.actions().iter().any(|action| matches!(action, Action::Find(_))) {
+        script.after(Duration::from_millis(1));
+    }
+    (script.elapsed() - start).as_millis()
+}
+
+#[test]
+fn one_look_up_serves_all_who_wait_and_is_remembered() {
+    coordinators(|script| {
+        script.input(want("g", "a")).input(want("g", "b")).input(want("h", "c"));
+        assert_eq!(script.actions(), [find("g"), find("h")]);
+
+        script.input(found_at("g", 1)).input(want("g", "d"));
+        assert_eq!(script.actions(), [found("a", 1), found("b", 1), found("d", 1)]);
+    });
+}
+
+#[test]
+fn a_coordinator_that_is_not_there_yet_is_waited_for() {
+    coordinators(|script| {
+        script.input(want("g", "a"));
+        script.actions();
+
+        for middle in [100, 200, 400, 800, 1_000, 1_000] {
+            script.input(refused("g", ErrorCode::COORDINATOR_NOT_AVAILABLE));
+            let waited = until_asked(script);
+            assert!((middle * 8 / 10..=middle * 12 / 10 + 1).contains(&waited), "{waited} ms, not about {middle}");
+        }
+        script.input(found_at("g", 1));
+
+        assert_eq!(script.actions(), [found("a", 1)]);
+    });
+}
+
+#[test]
+fn a_broker_that_cannot_be_reached_is_no_answer() {
+    coordinators(|script| {
+        script.input(want("g", "a"));
+        script.actions();
+        let error = KrafkaError::network("connecting", io::Error::from(io::ErrorKind::ConnectionRefused));
+
+        script.input(Input::Answered { key: key("g"), result: Err(error) });
+
+        assert!(until_asked(script) <= 121);
+    });
+}
+
+#[test]
+fn a_missing_permission_is_told_at_once() {
+    coordinators(|script| {
+        script.input(want("g", "a"));
+        script.actions();
+
+        script.input(refused("g", ErrorCode::GROUP_AUTHORIZATION_FAILED));
+
+        let message = "finding the coordinator of group 'g'".to_owned();
+        let expected = Action::Fail { waiter: "a", code: ErrorCode::GROUP_AUTHORIZATION_FAILED, message };
+        assert_eq!(script.actions(), [expected]);
+    });
+}
+
+#[test]
+fn a_lost_coordinator_is_looked_for_again() {
+    coordinators(|script| {
+        script.input(want("g", "a")).input(found_at("g", 1)).after(SETTLED);
+        script.actions();
+
+        script.input(lost("g", 1)).input(want("g", "b"));
+        assert_eq!(script.actions(), [find("g")]);
+
+        script.input(found_at("g", 2));
+        assert_eq!(script.actions(), [found("b", 2)]);
+    });
+}
+
+/// Two members notice that a coordinator is gone; the second report must not take away what the first one found.
+#[test]
+fn a_late_report_about_an_earlier_coordinator_changes_nothing() {
+    coordinators(|script| {
+        script.input(want("g", "a")).input(found_at("g", 2));
+        script.actions();
+
+        script.input(lost("g", 1)).input(want("g", "b"));
+
+        assert_eq!(script.actions(), [found("b", 2)]);
+    });
+}
+
+/// A broker that says "it is me" and then "I am not" must not be asked as fast as it answers.
+#[test]
+fn brokers_that_disagree_are_not_asked_in_a_circle() {
+    coordinators(|script| {
+        script.input(want("g", "a")).input(found_at("g", 1));
+        script.actions();
+
+        for middle in [100, 200, 400] {
+            script.input(lost("g", 1)).input(want("g", "b"));
+            let waited = until_asked(script);
+            assert!((middle * 8 / 10..=middle * 12 / 10 + 1).contains(&waited), "{waited} ms, not about {middle}");
+            script.input(found_at("g", 1));
+            script.actions();
+        }
+    });
+}
+
+#[test]
+fn nobody_is_asked_for_a_waiter_that_has_gone() {
+    coordinators(|script| {
+        script.input(want("g", "-a")).after(Duration::from_secs(60));
+
+        assert_eq!(script.actions(), []);
+    });
+}
+
+#[test]
+fn the_cache_is_bounded() {
+    coordinators(|script| {
+        for group in 0..MAX_COORDINATORS as i32 + 10 {
+            let group = format!("g{group}");
+            script.input(want(&group, "w")).input(found_at(&group, 1));
+        }
+
+        assert!(script.machine().entries.len() <= MAX_COORDINATORS);
+    });
+}
+
+#[test]
+fn the_question_fits_its_version() {
+    let (old, new) = (question(&key("g"), 3), question(&key("g"), 4));
+
+    assert_eq!((&*old.key, old.coordinator_keys.len(), old.key_type), ("g", 0, 0));
+    assert_eq!((&*new.key, &new.coordinator_keys[..]), ("", &[Str::from("g")][..]));
+}
+
+#[test]
+fn the_answer_is_read_in_its_version() {
+    use krafka_protocol::api::find_coordinator::Coordinator;
+    let old =
+        FindCoordinatorResponse { node_id: 3, host: Str::from("h"), port: 9, ..FindCoordinatorResponse::default() };
+    let one = |key: &str, error_code: ErrorCode| Coordinator {
+        key: Str::from(key),
+        node_id: 3,
+        host: Str::from("h"),
+        port: 9,
+        error_code: error_code.0,
+        error_message: None,
+    };
+    let new = |coordinators| FindCoordinatorResponse { coordinators, ..FindCoordinatorResponse::default() };
+    let expected = Node { id: 3, host: Str::from("h"), port: 9, rack: None };
+
+    assert_eq!(answer(&key("g"), old, 3), Ok(Ok(expected.clone())));
+    let two = new(vec![one("f", ErrorCode::NOT_COORDINATOR), one("g", ErrorCode::NONE)]);
+    assert_eq!(answer(&key("g"), two, 4), Ok(Ok(expected)));
+    let refusal = new(vec![one("g", ErrorCode::NOT_COORDINATOR)]);
+    assert_eq!(answer(&key("g"), refusal, 4), Ok(Err((ErrorCode::NOT_COORDINATOR, None))));
+    assert!(answer(&key("g"), new(Vec::new()), 4).is_err());
+}

@@ -1,1 +1,384 @@
-//! The laws of the machine.
+//! The channel by script: who is written when, and who hears what.
+
+use std::io;
+
+use krafka_protocol::script::Script;
+
+use super::*;
+use crate::network::frames::FrameError;
+
+/// A waiter by name; one whose name begins with `-` has gone away.
+type Who = &'static str;
+
+impl Waiter for Who {
+    fn is_abandoned(&self) -> bool {
+        self.starts_with('-')
+    }
+}
+
+type Act = Action<Who, Who>;
+type Test = Script<Channel<Who, Who>>;
+
+const SECOND: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(540);
+
+/// Runs a scenario on a channel with room for two requests in flight.
+fn channel(scenario: impl Fn(&mut Test)) {
+    let rules = Rules { max_in_flight: 2, max_idle: IDLE, expires_at: None };
+    Script::run(|now| Channel::new(rules, now), scenario);
+}
+
+fn ask(id: i32, who: Who) -> Input<Who, Who> {
+    Input::Submitted(Queued { correlation_id: id, frame: who, waiter: who, timeout: TIMEOUT, is_answered: true })
+}
+
+fn tell(id: i32, who: Who) -> Input<Who, Who> {
+    Input::Submitted(Queued { correlation_id: id, frame: who, waiter: who, timeout: TIMEOUT, is_answered: false })
+}
+
+fn answer(correlation_id: i32) -> Input<Who, Who> {
+    Input::Received { correlation_id, body: Bytes::new() }
+}
+
+fn answered(waiter: Who) -> Act {
+    Action::Answer { waiter, body: Bytes::new() }
+}
+
+fn failed(waiter: Who, failure: Failure) -> Act {
+    Action::Fail { waiter, failure, possibly_written: true }
+}
+
+fn refused(waiter: Who, failure: Failure) -> Act {
+    Action::Fail { waiter, failure, possibly_written: false }
+}
+
+fn owed(channel: &Channel<Who, Who>) -> usize {
+    channel.pending()
+}
+
+#[test]
+fn requests_are_written_in_order_up_to_the_limit() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(ask(3, "c"));
+        assert_eq!(script.actions(), [Action::Write("a"), Action::Write("b")]);
+
+        script.input(answer(1));
+        assert_eq!(script.actions(), [answered("a"), Action::Write("c")]);
+
+        script.input(answer(2)).input(answer(3));
+        assert_eq!(script.actions(), [answered("b"), answered("c")]);
+    });
+}
+
+/// CB-15.
+#[test]
+fn request_timeout_closes_the_connection() {
+    channel(|script| {
+        script.input(ask(1, "a")).after(SECOND).input(ask(2, "b")).input(ask(3, "c"));
+        script.actions();
+
+        script.at(TIMEOUT);
+
+        let expected = [
+            failed("a", Failure::TimedOut(TIMEOUT)),
+            failed("b", Failure::Behind),
+            refused("c", Failure::Behind),
+            Action::Close(Failure::TimedOut(TIMEOUT)),
+        ];
+        assert_eq!(script.timed_actions(), expected.map(|action| (TIMEOUT, action)));
+        script.close(answer(1), owed);
+        assert_eq!(script.actions(), [], "late bytes reach nobody");
+    });
+}
+
+#[test]
+fn the_timeout_starts_at_the_write() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(ask(3, "c"));
+        script.at(20 * SECOND).input(answer(1)).input(answer(2));
+        script.actions();
+
+        script.at(49 * SECOND);
+        assert_eq!(script.actions(), [], "c was written after 20 s");
+
+        script.at(50 * SECOND);
+        assert_eq!(script.actions()[0], failed("c", Failure::TimedOut(TIMEOUT)));
+    });
+}
+
+/// CB-16.
+#[test]
+fn an_unknown_correlation_id_is_a_protocol_error() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b"));
+        script.actions();
+
+        script.input(answer(7));
+
+        let failure = Failure::Unexpected { expected: Some(1), received: 7 };
+        let expected = [failed("a", failure.clone()), failed("b", Failure::Behind), Action::Close(failure)];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+/// CB-16.
+#[test]
+fn swapped_answers_reach_nobody() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b"));
+        script.actions();
+
+        script.input(answer(2)).input(answer(1));
+
+        assert!(!script.actions().iter().any(|action| matches!(action, Action::Answer { .. })));
+    });
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_closes_the_connection() {
+    channel(|script| {
+        script.input(answer(1));
+
+        assert_eq!(script.actions(), [Action::Close(Failure::Unexpected { expected: None, received: 1 })]);
+    });
+}
+
+/// TH-01.
+#[test]
+fn throttle_mutes_writes() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(answer(1)).input(Input::Throttled(5 * SECOND));
+        script.actions();
+
+        script.after(SECOND).input(ask(2, "b")).at(5 * SECOND - Duration::from_millis(1));
+        assert_eq!(script.actions(), []);
+
+        script.at(5 * SECOND);
+        assert_eq!(script.timed_actions(), [(5 * SECOND, Action::Write("b"))]);
+    });
+}
+
+/// TH-04: what was written before the throttle waits for as long as the broker does not read, and is not late.
+#[test]
+fn a_throttle_is_no_timeout() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(answer(1)).input(Input::Throttled(40 * SECOND));
+        script.input(ask(3, "c"));
+        script.actions();
+
+        script.at(69 * SECOND);
+        assert_eq!(script.timed_actions(), [(40 * SECOND, Action::Write("c"))]);
+
+        script.at(70 * SECOND);
+        assert_eq!(script.timed_actions()[0], (70 * SECOND, failed("b", Failure::TimedOut(TIMEOUT))));
+    });
+}
+
+#[test]
+fn overlapping_throttles_do_not_add_up() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(answer(1)).input(Input::Throttled(10 * SECOND));
+        script.at(5 * SECOND).input(Input::Throttled(10 * SECOND)).input(Input::Throttled(SECOND));
+        script.input(ask(3, "c"));
+        script.actions();
+
+        script.at(15 * SECOND);
+        assert_eq!(script.timed_actions(), [(15 * SECOND, Action::Write("c"))]);
+        script.at(45 * SECOND);
+        assert_eq!(script.timed_actions()[0].0, TIMEOUT + 15 * SECOND, "b had 15 s of silence on top");
+    });
+}
+
+/// TH-07.
+#[test]
+fn an_absurd_throttle_is_capped() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(answer(1)).input(Input::Throttled(86_400 * SECOND)).input(ask(2, "b"));
+        script.actions();
+
+        script.at(300 * SECOND);
+
+        assert_eq!(script.timed_actions(), [(300 * SECOND, Action::Write("b"))]);
+    });
+}
+
+#[test]
+fn a_request_abandoned_before_the_write_is_never_written() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(ask(3, "-c")).input(ask(4, "d"));
+        script.actions();
+
+        script.input(answer(1));
+
+        assert_eq!(script.actions(), [answered("a"), Action::Write("d")]);
+    });
+}
+
+#[test]
+fn the_answer_to_an_abandoned_request_is_not_the_next_ones() {
+    channel(|script| {
+        // "a" goes away after its write; the channel only notices that its answer has no taker.
+        script.input(ask(1, "a")).input(ask(2, "b"));
+        script.actions();
+
+        script.input(answer(1)).input(answer(2));
+
+        assert_eq!(script.actions(), [answered("a"), answered("b")]);
+    });
+}
+
+/// CB-14.
+#[test]
+fn a_lost_connection_fails_each_request_once() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(ask(3, "c"));
+        script.actions();
+        let lost = Loss::Failed(io::ErrorKind::ConnectionReset, "reset".to_owned());
+
+        script.input(Input::Lost(lost.clone())).input(Input::Lost(Loss::Ended)).input(answer(1));
+
+        let failure = Failure::Lost(lost);
+        let expected = [
+            failed("a", failure.clone()),
+            failed("b", failure.clone()),
+            refused("c", failure.clone()),
+            Action::Close(failure),
+        ];
+        assert_eq!(script.actions(), expected);
+        assert_eq!(script.machine().deadline(), None);
+    });
+}
+
+#[test]
+fn garbage_is_told_to_the_oldest_request_only() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b"));
+        script.actions();
+        let garbage = Failure::Lost(Loss::Garbage(FrameError::Http));
+
+        script.input(Input::Lost(Loss::Garbage(FrameError::Http)));
+
+        assert_eq!(script.actions()[..2], [failed("a", garbage), failed("b", Failure::Behind)]);
+    });
+}
+
+#[test]
+fn requests_after_the_end_are_refused() {
+    channel(|script| {
+        script.input(Input::Lost(Loss::Ended)).input(ask(1, "a"));
+
+        assert_eq!(script.actions()[1..], [refused("a", Failure::Closed)]);
+        script.close(ask(2, "b"), owed);
+    });
+}
+
+/// acks=0: there is no answer, and none is waited for.
+#[test]
+fn an_unanswered_request_is_done_when_it_is_written() {
+    channel(|script| {
+        script.input(tell(1, "a")).input(ask(2, "b"));
+        assert_eq!(script.actions(), [Action::Write("a"), Action::Write("b")]);
+
+        script.input(Input::Written);
+        assert_eq!(script.actions(), [Action::Sent("a")]);
+
+        script.input(Input::Written).input(answer(2));
+        assert_eq!(script.actions(), [answered("b")]);
+    });
+}
+
+/// A socket that takes nothing holds back what has no answer, too.
+#[test]
+fn unanswered_requests_count_until_they_are_written() {
+    channel(|script| {
+        script.input(tell(1, "a")).input(tell(2, "b")).input(tell(3, "c"));
+        assert_eq!(script.actions(), [Action::Write("a"), Action::Write("b")]);
+
+        script.input(Input::Written);
+        assert_eq!(script.actions(), [Action::Sent("a"), Action::Write("c")]);
+
+        script.at(TIMEOUT);
+        assert_eq!(script.actions()[0], failed("b", Failure::TimedOut(TIMEOUT)));
+    });
+}
+
+/// CB-13.
+#[test]
+fn an_idle_connection_closes() {
+    channel(|script| {
+        script.after(SECOND).input(ask(1, "a")).after(SECOND).input(answer(1));
+        script.actions();
+
+        script.at(IDLE + 2 * SECOND);
+
+        assert_eq!(script.timed_actions(), [(IDLE + 2 * SECOND, Action::Close(Failure::Closed))]);
+    });
+}
+
+/// Fault 26 of the peer: a long request is no idleness.
+#[test]
+fn a_connection_with_a_request_in_flight_is_not_idle() {
+    let rules = Rules { max_in_flight: 2, max_idle: SECOND, expires_at: None };
+    Script::run(
+        |now| Channel::new(rules, now),
+        |script: &mut Test| {
+            script.input(ask(1, "a"));
+            script.actions();
+
+            script.at(29 * SECOND);
+
+            assert_eq!(script.actions(), []);
+        },
+    );
+}
+
+#[test]
+fn a_retired_connection_finishes_what_it_took() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(ask(2, "b")).input(ask(3, "c")).input(Input::Retired).input(ask(4, "d"));
+        assert_eq!(
+            script.actions(),
+            [Action::Write("a"), Action::Write("b"), Action::Drain, refused("d", Failure::Closed)]
+        );
+
+        script.input(answer(1)).input(answer(2)).input(answer(3));
+
+        let expected =
+            [answered("a"), Action::Write("c"), answered("b"), answered("c"), Action::Close(Failure::Closed)];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+/// KIP-368.
+#[test]
+fn a_session_that_ends_drains_the_connection() {
+    let scenario = |script: &mut Test| {
+        script.at(9 * SECOND).input(ask(1, "a"));
+        script.actions();
+
+        script.at(10 * SECOND);
+        assert_eq!(script.actions(), [Action::Drain]);
+
+        script.at(11 * SECOND).input(answer(1));
+        assert_eq!(script.actions(), [answered("a"), Action::Close(Failure::Closed)]);
+    };
+    Script::run(
+        |now| Channel::new(Rules { max_in_flight: 2, max_idle: IDLE, expires_at: Some(now + 10 * SECOND) }, now),
+        scenario,
+    );
+}
+
+#[test]
+fn a_flood_of_requests_is_refused() {
+    channel(|script| {
+        for id in 0..MAX_WAITING_REQUESTS as i32 + 2 {
+            script.input(ask(id, "a"));
+        }
+        script.actions();
+
+        script.input(ask(-1, "late"));
+
+        assert_eq!(script.actions(), [refused("late", Failure::Full)]);
+    });
+}

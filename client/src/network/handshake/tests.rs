@@ -1,1 +1,264 @@
-//! The laws of the machine.
+//! The handshake by script: each answer is encoded as a broker would, in the version that was asked.
+
+use krafka_protocol::api::api_versions::ApiVersion;
+use krafka_protocol::frame::encode_response;
+use krafka_protocol::script::Script;
+use krafka_protocol::{AnyRequest, decode_request_header};
+
+use super::*;
+use crate::auth::Plain;
+
+type Test = Script<Handshake>;
+
+const MAX: i16 = ApiVersionsRequest::VERSIONS.max;
+
+fn plain(scenario: impl Fn(&mut Test)) {
+    handshake(Some(Credentials::Plain(Plain::new("alice", "hunter2"))), scenario);
+}
+
+fn handshake(credentials: Option<Credentials>, scenario: impl Fn(&mut Test)) {
+    let node = Node::bootstrap(0, "kafka", 9092);
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), credentials.clone()), scenario);
+}
+
+/// The one request that was sent since this was asked last, and its version.
+fn sent(script: &mut Test) -> (AnyRequest, i16) {
+    let [Action::Send(frame)] = &script.actions()[..] else { panic!("not one request") };
+    let mut input = Reader::new(frame.to_bytes().slice(4..));
+    let header = decode_request_header(&mut input).expect("a header");
+    assert_eq!(header.client_id.as_deref(), Some("me"));
+    let key = ApiKey::try_from(header.key).expect("a key of Kafka's");
+    (AnyRequest::decode(key, header.version, &mut input).expect("a request"), header.version)
+}
+
+fn answer<M: Message>(script: &mut Test, key: ApiKey, version: i16, response: &M) {
+    let correlation_id = script.machine().correlation_id;
+    let frame = encode_response(key, response, version, correlation_id).expect("it can be encoded");
+    script.input(frame.to_bytes().slice(4..));
+}
+
+fn api(key: ApiKey, min_version: i16, max_version: i16) -> ApiVersion {
+    ApiVersion { api_key: key as i16, min_version, max_version, ..ApiVersion::default() }
+}
+
+fn advertised(error: ErrorCode, api_keys: Vec<ApiVersion>) -> ApiVersionsResponse {
+    ApiVersionsResponse { error_code: error.0, api_keys, ..ApiVersionsResponse::default() }
+}
+
+fn answer_versions(script: &mut Test, version: i16) {
+    let apis = vec![
+        api(ApiKey::ApiVersions, 0, 4),
+        api(ApiKey::SaslHandshake, 0, 1),
+        api(ApiKey::SaslAuthenticate, 0, 2),
+        api(ApiKey::Metadata, 0, 12),
+    ];
+    answer(script, ApiKey::ApiVersions, version, &advertised(ErrorCode::NONE, apis));
+}
+
+fn refuse_versions(script: &mut Test, api_keys: Vec<ApiVersion>) {
+    answer(script, ApiKey::ApiVersions, 0, &advertised(ErrorCode::UNSUPPORTED_VERSION, api_keys));
+}
+
+/// The error that the handshake failed with.
+fn failure(script: &mut Test) -> KrafkaError {
+    match script.actions().pop() {
+        Some(Action::Fail(error)) => error,
+        other => panic!("no failure: {other:?}"),
+    }
+}
+
+#[test]
+fn without_sasl_one_answer_is_enough() {
+    handshake(None, |script| {
+        let (request, version) = sent(script);
+        let AnyRequest::ApiVersions(request) = request else { panic!("{request:?}") };
+        assert_eq!((version, &*request.client_software_name), (MAX, "krafka"));
+
+        answer_versions(script, MAX);
+
+        let actions = script.actions();
+        let [Action::Finish { versions, session: None }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!(versions.range(ApiKey::Metadata), Some((0, 12)));
+    });
+}
+
+/// AV-12: Kafka refuses names that do not fit its pattern.
+#[test]
+fn the_software_is_named_as_kafka_allows() {
+    let fits = |text: &str| {
+        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        ends(text.chars().next())
+            && ends(text.chars().last())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
+    };
+
+    assert!(fits(SOFTWARE_NAME) && fits(SOFTWARE_VERSION));
+}
+
+/// AV-01.
+#[test]
+fn a_refusal_that_names_a_range_costs_one_round_trip() {
+    handshake(None, |script| {
+        sent(script);
+
+        refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, 2)]);
+        let (_, version) = sent(script);
+        assert_eq!(version, 2);
+
+        answer_versions(script, 2);
+        assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
+    });
+}
+
+/// AV-02.
+#[test]
+fn a_refusal_without_a_range_means_version_zero() {
+    handshake(None, |script| {
+        sent(script);
+
+        refuse_versions(script, Vec::new());
+
+        assert_eq!(sent(script).1, 0);
+    });
+}
+
+/// AV-03.
+#[test]
+fn a_refusal_that_names_what_it_refuses_is_no_loop() {
+    handshake(None, |script| {
+        sent(script);
+
+        refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, MAX)]);
+
+        let error = failure(script);
+        assert!(
+            matches!(error, KrafkaError::Protocol { kind: ProtocolErrorKind::UnsupportedVersion, .. }),
+            "{error:?}"
+        );
+    });
+}
+
+/// AV-03.
+#[test]
+fn version_zero_refused_is_the_end() {
+    handshake(None, |script| {
+        refuse_versions(script, Vec::new());
+        refuse_versions(script, Vec::new());
+
+        assert!(failure(script).to_string().contains("refuses version 0"));
+    });
+}
+
+/// AV-04.
+#[test]
+fn another_code_is_passed_on() {
+    handshake(None, |script| {
+        answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::INVALID_REQUEST, Vec::new()));
+
+        let error = failure(script);
+        assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::INVALID_REQUEST, .. }), "{error:?}");
+    });
+}
+
+/// AV-13.
+#[test]
+fn ranges_that_make_no_sense_end_it() {
+    handshake(None, |script| {
+        let ranges = vec![api(ApiKey::Metadata, 5, 4)];
+        answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::NONE, ranges));
+
+        assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
+    });
+}
+
+#[test]
+fn an_answer_that_does_not_decode_ends_it() {
+    handshake(None, |script| {
+        script.input(Bytes::from_static(&[0, 0, 0, 0, 0, 0, 255]));
+
+        assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
+    });
+}
+
+/// AU-01.
+#[test]
+fn plain_authenticates_after_the_versions() {
+    plain(|script| {
+        sent(script);
+
+        answer_versions(script, MAX);
+        let (AnyRequest::SaslHandshake(request), 1) = sent(script) else { panic!("no SaslHandshake v1") };
+        assert_eq!(&*request.mechanism, "PLAIN");
+
+        answer(script, ApiKey::SaslHandshake, 1, &SaslHandshakeResponse::default());
+        let (AnyRequest::SaslAuthenticate(request), 2) = sent(script) else { panic!("no SaslAuthenticate v2") };
+        assert_eq!(&*request.auth_bytes, b"\0alice\0hunter2");
+
+        let accepted = SaslAuthenticateResponse { session_lifetime_ms: 60_000, ..SaslAuthenticateResponse::default() };
+        answer(script, ApiKey::SaslAuthenticate, 2, &accepted);
+        let actions = script.actions();
+        let [Action::Finish { session: Some(session), .. }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!(*session, Duration::from_secs(60));
+    });
+}
+
+/// AU-02.
+#[test]
+fn a_wrong_password_is_an_auth_error_without_the_password() {
+    plain(|script| {
+        answer_versions(script, MAX);
+        answer(script, ApiKey::SaslHandshake, 1, &SaslHandshakeResponse::default());
+        let refused = SaslAuthenticateResponse {
+            error_code: ErrorCode::SASL_AUTHENTICATION_FAILED.0,
+            error_message: Some(Str::from("no such user")),
+            ..SaslAuthenticateResponse::default()
+        };
+
+        answer(script, ApiKey::SaslAuthenticate, 2, &refused);
+
+        let error = failure(script);
+        assert!(matches!(error, KrafkaError::Auth { .. }) && !error.is_retriable(), "{error:?}");
+        let text = format!("{error} {error:?}");
+        for word in ["PLAIN", "kafka:9092", "no such user", "SASL_AUTHENTICATION_FAILED"] {
+            assert!(text.contains(word), "'{text}' lacks '{word}'");
+        }
+        assert!(!text.contains("hunter2"), "{text}");
+    });
+}
+
+/// AU-03.
+#[test]
+fn a_mechanism_that_is_off_is_told_with_those_that_are_on() {
+    plain(|script| {
+        answer_versions(script, MAX);
+        let refused = SaslHandshakeResponse {
+            error_code: ErrorCode::UNSUPPORTED_SASL_MECHANISM.0,
+            mechanisms: vec![Str::from("SCRAM-SHA-256"), Str::from("OAUTHBEARER")],
+        };
+
+        answer(script, ApiKey::SaslHandshake, 1, &refused);
+
+        let text = failure(script).to_string();
+        assert!(text.contains("SCRAM-SHA-256, OAUTHBEARER"), "{text}");
+    });
+}
+
+/// A listener without SASL says so in its own way.
+#[test]
+fn a_listener_without_sasl_is_told() {
+    plain(|script| {
+        answer_versions(script, MAX);
+        let refused =
+            SaslHandshakeResponse { error_code: ErrorCode::ILLEGAL_SASL_STATE.0, ..SaslHandshakeResponse::default() };
+
+        answer(script, ApiKey::SaslHandshake, 1, &refused);
+
+        let text = failure(script).to_string();
+        assert!(text.contains("a listener without SASL"), "{text}");
+    });
+}
+
+#[test]
+fn debug_does_not_show_the_password() {
+    plain(|script| assert!(!format!("{:?}", script.machine()).contains("hunter2")));
+}

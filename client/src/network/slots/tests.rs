@@ -1,1 +1,278 @@
-//! The laws of the machine.
+//! The pool's slots by script.
+
+use krafka_protocol::script::Script;
+
+use super::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Conn {
+    number: u32,
+    is_closed: bool,
+    pending: usize,
+    is_muted: bool,
+}
+
+impl Slotted for Conn {
+    fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn pending(&self) -> usize {
+        self.pending
+    }
+
+    fn is_muted(&self) -> bool {
+        self.is_muted
+    }
+}
+
+type Test = Script<Slots<Conn, &'static str, &'static str>>;
+type Act = Action<Conn, &'static str, &'static str>;
+
+fn idle(number: u32) -> Conn {
+    Conn { number, is_closed: false, pending: 0, is_muted: false }
+}
+
+fn node(id: i32) -> Node {
+    Node { id, host: Str::from("host"), port: 9000 + id as u16, rack: None }
+}
+
+fn slots(scenario: impl Fn(&mut Test)) {
+    Script::run(|_| Slots::new(usize::MAX, 1), scenario);
+}
+
+fn want(id: i32, lane: Lane, waiter: &'static str) -> Input<Conn, &'static str, &'static str> {
+    Input::Wanted { node: node(id), lane, waiter }
+}
+
+fn connected(id: i32, lane: Lane, connection: Conn) -> Input<Conn, &'static str, &'static str> {
+    Input::Connected { key: Key::new(&node(id), lane), connection }
+}
+
+fn failed(id: i32, lane: Lane) -> Input<Conn, &'static str, &'static str> {
+    Input::Failed { key: Key::new(&node(id), lane), error: "refused" }
+}
+
+fn dial(id: i32, lane: Lane) -> Act {
+    Action::Dial { key: Key::new(&node(id), lane), node: node(id) }
+}
+
+fn give(waiter: &'static str, connection: Conn) -> Act {
+    Action::Give { waiter, connection }
+}
+
+fn refuse(waiter: &'static str, refusal: Refusal<&'static str>) -> Act {
+    Action::Refuse { waiter, refusal }
+}
+
+use Lane::{Control, Produce};
+
+/// CB-10.
+#[test]
+fn concurrent_callers_share_one_attempt() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(want(1, Control, "b"));
+        assert_eq!(script.actions(), [dial(1, Control)]);
+
+        script.input(connected(1, Control, idle(1))).input(want(1, Control, "c"));
+        assert_eq!(script.actions(), [give("a", idle(1)), give("b", idle(1)), give("c", idle(1))]);
+    });
+}
+
+#[test]
+fn lanes_and_brokers_have_connections_of_their_own() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(want(1, Produce, "b")).input(want(2, Control, "c"));
+        script.input(want(1, Lane::Fetch(1), "d")).input(want(1, Lane::Fetch(2), "e"));
+
+        let expected =
+            [dial(1, Control), dial(1, Produce), dial(2, Control), dial(1, Lane::Fetch(1)), dial(1, Lane::Fetch(2))];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+/// CB-12, CB-13.
+#[test]
+fn a_closed_connection_is_replaced() {
+    slots(|script| {
+        let closed = Conn { is_closed: true, ..idle(1) };
+        script.input(want(1, Control, "a")).input(connected(1, Control, closed));
+        script.actions();
+
+        script.input(want(1, Control, "b"));
+
+        assert_eq!(script.actions(), [dial(1, Control)]);
+    });
+}
+
+#[test]
+fn a_failed_attempt_fails_all_who_wait_and_all_who_come_soon() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(want(1, Control, "b")).input(failed(1, Control));
+        script.after(Duration::from_millis(39)).input(want(1, Control, "c")).input(want(1, Produce, "d"));
+
+        let expected = [
+            dial(1, Control),
+            refuse("a", Refusal::Failed("refused")),
+            refuse("b", Refusal::Failed("refused")),
+            refuse("c", Refusal::Failed("refused")),
+            refuse("d", Refusal::Failed("refused")),
+        ];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+/// Fails an attempt, then asks every millisecond until there is another; how long that took.
+fn failed_then_wait(script: &mut Test) -> u128 {
+    script.input(failed(1, Control));
+    script.actions();
+    let start = script.elapsed();
+    loop {
+        script.after(Duration::from_millis(1)).input(want(1, Control, "w"));
+        if script.actions() == [dial(1, Control)] {
+            return (script.elapsed() - start).as_millis();
+        }
+    }
+}
+
+/// CB-09.
+#[test]
+fn repeated_failures_back_off_and_success_resets() {
+    slots(|script| {
+        script.input(want(1, Control, "a"));
+
+        for middle in [50, 100, 200, 400, 800, 1_000, 1_000] {
+            let waited = failed_then_wait(script);
+            assert!((middle * 8 / 10..=middle * 12 / 10 + 1).contains(&waited), "{waited} ms, not about {middle}");
+        }
+
+        let closed = Conn { is_closed: true, ..idle(1) };
+        script.input(connected(1, Control, closed)).input(want(1, Control, "b"));
+        let waited = failed_then_wait(script);
+        assert!((40..=61).contains(&waited), "{waited} ms after a success");
+    });
+}
+
+#[test]
+fn backoff_is_per_address() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(failed(1, Control));
+        script.actions();
+
+        script.input(want(2, Control, "b"));
+
+        assert_eq!(script.actions(), [dial(2, Control)]);
+    });
+}
+
+#[test]
+fn lanes_that_fail_together_are_one_failure() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(want(1, Produce, "b"));
+        script.input(failed(1, Produce));
+
+        let waited = failed_then_wait(script);
+
+        assert!(waited <= 61, "{waited} ms");
+    });
+}
+
+/// CB-22.
+#[test]
+fn a_broker_that_moves_gets_a_new_connection() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(connected(1, Control, idle(1)));
+        script.actions();
+        let moved = Node { host: Str::from("elsewhere"), ..node(1) };
+
+        script.input(Input::Wanted { node: moved.clone(), lane: Control, waiter: "b" });
+
+        assert_eq!(script.actions(), [Action::Dial { key: Key::new(&moved, Control), node: moved.clone() }]);
+    });
+}
+
+fn two_at_most(scenario: impl Fn(&mut Test)) {
+    Script::run(|_| Slots::new(2, 1), scenario);
+}
+
+#[test]
+fn at_the_limit_the_longest_idle_connection_makes_room() {
+    two_at_most(|script| {
+        script.input(want(1, Control, "a")).input(connected(1, Control, idle(1)));
+        script.after(Duration::from_secs(1)).input(want(2, Control, "b")).input(connected(2, Control, idle(2)));
+        script.after(Duration::from_secs(1)).input(want(1, Control, "c"));
+        script.actions();
+
+        script.input(want(3, Control, "d"));
+
+        assert_eq!(script.actions(), [Action::Retire(idle(2)), dial(3, Control)]);
+    });
+}
+
+#[test]
+fn at_the_limit_busy_connections_stay() {
+    two_at_most(|script| {
+        let busy = Conn { pending: 1, ..idle(1) };
+        script.input(want(1, Control, "a")).input(connected(1, Control, busy)).input(want(2, Control, "b"));
+        script.actions();
+
+        script.input(want(3, Control, "c"));
+
+        assert_eq!(script.actions(), [refuse("c", Refusal::Full { max_connections: 2 })]);
+    });
+}
+
+/// CB-20.
+#[test]
+fn at_the_limit_a_dead_connection_does_not_count() {
+    two_at_most(|script| {
+        let (dead, busy) = (Conn { is_closed: true, ..idle(1) }, Conn { pending: 1, ..idle(2) });
+        script.input(want(1, Control, "a")).input(connected(1, Control, dead));
+        script.input(want(2, Control, "b")).input(connected(2, Control, busy));
+        script.actions();
+
+        script.input(want(3, Control, "c"));
+
+        assert_eq!(script.actions(), [dial(3, Control)]);
+    });
+}
+
+#[test]
+fn closing_retires_all_and_refuses_all() {
+    slots(|script| {
+        script.input(want(1, Control, "a")).input(connected(1, Control, idle(1))).input(want(2, Control, "b"));
+        script.actions();
+
+        script.input(Input::Closed).input(want(1, Control, "c")).input(connected(2, Control, idle(2)));
+
+        let expected = [
+            Action::Retire(idle(1)),
+            refuse("b", Refusal::Closed),
+            refuse("c", Refusal::Closed),
+            Action::Retire(idle(2)),
+        ];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+/// CB-23, TH-08.
+#[test]
+fn the_least_loaded_broker_costs_least() {
+    slots(|script| {
+        for (id, connection) in [
+            (1, Conn { pending: 9, ..idle(1) }),
+            (2, Conn { pending: 1, ..idle(2) }),
+            (3, Conn { is_muted: true, ..idle(3) }),
+        ] {
+            script.input(want(id, Control, "w")).input(connected(id, Control, connection));
+        }
+        script.input(want(5, Control, "w")).input(failed(5, Control));
+        script.actions();
+
+        let now = script.now();
+        let mut ids = [1, 2, 3, 4, 5];
+        ids.sort_by_key(|id| script.machine().cost(&node(*id), Control, now));
+
+        assert_eq!(ids, [2, 1, 4, 3, 5], "idle, busy, unconnected, muted, failing");
+    });
+}
