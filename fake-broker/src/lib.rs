@@ -23,6 +23,7 @@ mod security;
 mod serve;
 mod state;
 mod timers;
+mod topic_configs;
 mod topics;
 
 pub use builder::FakeClusterBuilder;

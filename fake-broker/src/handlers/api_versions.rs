@@ -3,7 +3,7 @@
 use krafka_protocol::api::api_versions::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 use krafka_protocol::{ApiKey, ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Str};
 
-use super::{served, versions};
+use super::{advertised, versions};
 use crate::context::{Context, Outcome};
 use crate::faults::Feature;
 use crate::state::State;
@@ -28,7 +28,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
     if let Some(open) = state.connections.get_mut(&cx.connection) {
         open.sasl.introduced();
     }
-    let keys = served(state, cx.node).into_iter().map(|(key, range)| ApiVersion {
+    let keys = advertised(state, cx.node).into_iter().map(|(key, range)| ApiVersion {
         api_key: key as i16,
         min_version: range.min,
         max_version: range.max,

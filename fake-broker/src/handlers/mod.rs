@@ -12,7 +12,12 @@ use crate::context::{Context, Outcome};
 use crate::state::State;
 
 pub(crate) mod api_versions;
+mod assignment;
 mod batch_rules;
+mod create_partitions;
+mod create_topics;
+mod delete_topics;
+mod describe_cluster;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod heartbeat;
@@ -20,9 +25,11 @@ mod init_producer_id;
 mod join_group;
 mod leadership;
 mod leave_group;
+mod list_offsets;
 mod metadata;
 mod offset_commit;
 mod offset_fetch;
+mod offset_for_leader_epoch;
 mod operations;
 mod produce;
 mod sasl_authenticate;
@@ -61,6 +68,7 @@ table! {
     throttled: {
         Produce => produce,
         Fetch => fetch,
+        ListOffsets => list_offsets,
         Metadata => metadata,
         ApiVersions => api_versions,
         OffsetCommit => offset_commit,
@@ -70,7 +78,12 @@ table! {
         Heartbeat => heartbeat,
         LeaveGroup => leave_group,
         SyncGroup => sync_group,
+        CreateTopics => create_topics,
+        DeleteTopics => delete_topics,
         InitProducerId => init_producer_id,
+        OffsetForLeaderEpoch => offset_for_leader_epoch,
+        CreatePartitions => create_partitions,
+        DescribeCluster => describe_cluster,
     }
     plain: {
         SaslHandshake => sasl_handshake,
@@ -89,9 +102,17 @@ pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions
     (range.min <= range.max).then_some(range)
 }
 
-/// All APIs that a node serves, with their versions, in the order of their keys.
-pub(crate) fn served(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
+/// All APIs that a node serves, with the versions that it advertises, in the order of their keys.
+pub(crate) fn advertised(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
     let mut keys = SERVED.to_vec();
     keys.sort_unstable();
-    keys.into_iter().filter_map(|key| Some((key, versions(state, node, key)?))).collect()
+    let range = |key| {
+        let served = versions(state, node, key)?;
+        // Kafka 4 refuses Produce before version 3 and says that it does not: librdkafka takes a broker without
+        // version 0 for one that cannot compress (KAFKA-18659). We keep to what a broker says.
+        let real = state.nodes.find(node)?.version.versions(key)?;
+        let min = if key == ApiKey::Produce { real.min } else { served.min };
+        Some((key, Versions { min, ..served }))
+    };
+    keys.into_iter().filter_map(range).collect()
 }

@@ -1,0 +1,65 @@
+//! DeleteTopics, by name or by id.
+
+use std::collections::BTreeSet;
+
+use krafka_protocol::api::delete_topics::{DeletableTopicResult, DeleteTopicState};
+use krafka_protocol::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Str};
+
+use super::assignment::Refusal;
+use crate::context::{Context, Outcome};
+use crate::state::State;
+
+/// From this version on topics come as a list of names or ids.
+const TOPIC_ID_VERSION: i16 = 6;
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequest) -> Outcome<DeleteTopicsResponse> {
+    let named = |name: &Str| DeleteTopicState { name: Some(name.clone()), ..DeleteTopicState::default() };
+    let topics = if cx.version >= TOPIC_ID_VERSION {
+        request.topics.clone()
+    } else {
+        request.topic_names.iter().map(named).collect()
+    };
+    let mut seen = BTreeSet::new();
+    let mut responses = Vec::with_capacity(topics.len());
+    for topic in topics {
+        let deleted = if seen.insert((topic.name.clone(), topic.topic_id)) {
+            delete(state, cx, &topic)
+        } else {
+            Err((ErrorCode::INVALID_REQUEST, "Duplicate topic name.".to_owned()))
+        };
+        responses.push(match deleted {
+            Ok((name, topic_id)) => {
+                DeletableTopicResult { name: Some(name), topic_id, ..DeletableTopicResult::default() }
+            }
+            Err((code, message)) => DeletableTopicResult {
+                name: topic.name,
+                topic_id: topic.topic_id,
+                error_code: code.0,
+                error_message: Some(Str::from(message)),
+            },
+        });
+    }
+    Outcome::Reply(DeleteTopicsResponse { responses, ..DeleteTopicsResponse::default() })
+}
+
+fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(Str, krafka_protocol::Uuid), Refusal> {
+    let by_id = !topic.topic_id.is_zero();
+    let refuse = |text: &str| Err((ErrorCode::INVALID_REQUEST, text.to_owned()));
+    let found = match &topic.name {
+        Some(_) if by_id => return refuse("You may not specify both topic name and topic id."),
+        None if !by_id => return refuse("Neither topic name nor id were specified."),
+        Some(name) => state.topics.by_name(name),
+        None => state.topics.by_id(topic.topic_id),
+    };
+    let name = found.map(|topic| topic.name.clone()).or_else(|| topic.name.clone());
+    if let Some(code) = name.as_deref().and_then(|name| cx.denied_topic(name)) {
+        return Err((code, code.message().to_owned()));
+    }
+    let Some(found) = found else {
+        let code = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+        return Err((code, code.message().to_owned()));
+    };
+    let (name, id) = (found.name.clone(), found.id);
+    state.delete_topic(id);
+    Ok((name, id))
+}

@@ -1,0 +1,61 @@
+//! DescribeCluster: the nodes, and which of them is the controller.
+
+use krafka_protocol::api::describe_cluster::DescribeClusterBroker;
+use krafka_protocol::{DescribeClusterRequest, DescribeClusterResponse, ErrorCode, Str};
+
+use super::operations;
+use crate::context::{Context, Outcome};
+use crate::state::State;
+
+/// The kinds of nodes that a request may ask for.
+const BROKERS: i8 = 1;
+const CONTROLLERS: i8 = 2;
+
+pub(crate) fn handle(
+    state: &mut State,
+    cx: &Context,
+    request: &DescribeClusterRequest,
+) -> Outcome<DescribeClusterResponse> {
+    if let Some(code) = cx.denied() {
+        return Outcome::Reply(failed(code, code.message()));
+    }
+    match request.endpoint_type {
+        BROKERS => {}
+        CONTROLLERS => {
+            let text = "The request was sent to an endpoint of the wrong type.";
+            return Outcome::Reply(failed(ErrorCode::MISMATCHED_ENDPOINT_TYPE, text));
+        }
+        _ => {
+            let text = "The endpoint type is not supported.";
+            return Outcome::Reply(failed(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, text));
+        }
+    }
+    let shown = state.nodes.iter().filter(|(_, node)| node.up || request.include_fenced_brokers);
+    let brokers = shown.map(|(broker_id, node)| DescribeClusterBroker {
+        broker_id,
+        host: node.host.clone(),
+        port: node.port,
+        rack: node.rack.clone(),
+        is_fenced: !node.up,
+    });
+    let mut response = DescribeClusterResponse {
+        endpoint_type: BROKERS,
+        cluster_id: state.config.cluster_id.clone(),
+        controller_id: state.nodes.controller(),
+        brokers: brokers.collect(),
+        error_message: None,
+        ..DescribeClusterResponse::default()
+    };
+    if request.include_cluster_authorized_operations {
+        response.cluster_authorized_operations = operations::CLUSTER;
+    }
+    Outcome::Reply(response)
+}
+
+fn failed(code: ErrorCode, message: &str) -> DescribeClusterResponse {
+    DescribeClusterResponse {
+        error_code: code.0,
+        error_message: Some(Str::from(message)),
+        ..DescribeClusterResponse::default()
+    }
+}

@@ -1,0 +1,150 @@
+//! ListOffsets: a partition's first and next offset, and the first one at a time.
+
+use std::collections::BTreeSet;
+
+use krafka_protocol::api::list_offsets::{
+    ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::Batches;
+use krafka_protocol::{Bytes, ErrorCode, ListOffsetsRequest, ListOffsetsResponse, Str};
+
+use super::leadership;
+use crate::context::{Context, Outcome};
+use crate::log::Log;
+use crate::state::State;
+
+/// The next offset, or the last stable one.
+const LATEST: i64 = -1;
+/// The first offset.
+const EARLIEST: i64 = -2;
+/// The record with the highest timestamp (KIP-734).
+const MAX_TIMESTAMP: i64 = -3;
+/// The first offset that is not only in tiered storage (KIP-405): without such storage, the first.
+const EARLIEST_LOCAL: i64 = -4;
+/// The last offset in tiered storage (KIP-1005): without such storage, none.
+const LATEST_TIERED: i64 = -5;
+/// The first offset that is still to go to tiered storage (KIP-1023): without such storage, none.
+const EARLIEST_PENDING_UPLOAD: i64 = -6;
+
+/// The isolation level of a consumer that reads committed records only.
+const READ_COMMITTED: i8 = 1;
+/// A tool that debugs a replica, and asks whoever it likes.
+const DEBUGGING_REPLICA: i32 = -2;
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &ListOffsetsRequest) -> Outcome<ListOffsetsResponse> {
+    let duplicates = duplicates(request);
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in &request.topics {
+        let partitions = topic.partitions.iter().map(|ask| {
+            let found = if duplicates.contains(&(&topic.name, ask.partition_index)) {
+                Err(ErrorCode::INVALID_REQUEST)
+            } else {
+                find(state, cx, request, &topic.name, ask)
+            };
+            let Found { timestamp, offset, leader_epoch, code } = found.unwrap_or_else(Found::failed);
+            ListOffsetsPartitionResponse {
+                partition_index: ask.partition_index,
+                error_code: code.0,
+                timestamp,
+                offset,
+                leader_epoch,
+            }
+        });
+        topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), partitions: partitions.collect() });
+    }
+    Outcome::Reply(ListOffsetsResponse { topics, ..ListOffsetsResponse::default() })
+}
+
+/// What was found, all -1 if nothing.
+struct Found {
+    timestamp: i64,
+    offset: i64,
+    leader_epoch: i32,
+    code: ErrorCode,
+}
+
+impl Found {
+    const NOTHING: Self = Self { timestamp: -1, offset: -1, leader_epoch: -1, code: ErrorCode::NONE };
+
+    fn failed(code: ErrorCode) -> Self {
+        Self { code, ..Self::NOTHING }
+    }
+
+    fn at(offset: i64, leader_epoch: Option<i32>) -> Self {
+        Self { offset, leader_epoch: leader_epoch.unwrap_or(-1), ..Self::NOTHING }
+    }
+}
+
+fn find(
+    state: &State,
+    cx: &Context,
+    request: &ListOffsetsRequest,
+    name: &str,
+    ask: &ListOffsetsPartition,
+) -> Result<Found, ErrorCode> {
+    if let Some(code) = cx.denied_partition(name, ask.partition_index) {
+        return Err(code);
+    }
+    if ask.timestamp < 0 && !is_known(ask.timestamp, cx.version) {
+        return Err(ErrorCode::UNSUPPORTED_VERSION);
+    }
+    let topic = state.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = leadership::find(topic, ask.partition_index)?;
+    leadership::check_epoch(partition, ask.current_leader_epoch)?;
+    if request.replica_id != DEBUGGING_REPLICA {
+        leadership::check_leader(partition, cx.node)?;
+    }
+
+    let log = &partition.log;
+    let end = if request.isolation_level == READ_COMMITTED { log.last_stable_offset() } else { log.high_watermark() };
+    Ok(match ask.timestamp {
+        LATEST => Found::at(end, Some(partition.leader_epoch)),
+        EARLIEST | EARLIEST_LOCAL => Found::at(log.start_offset(), log.epoch_of(log.start_offset())),
+        MAX_TIMESTAMP => {
+            log.max_timestamp().map_or(Found::NOTHING, |(highest, batch)| first_since(log, batch, highest, end))
+        }
+        LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Found::NOTHING,
+        timestamp => {
+            let mut candidates = log.batches_since(timestamp).map(|batch| first_since(log, batch, timestamp, end));
+            candidates.find(|found| found.offset >= 0).unwrap_or(Found::NOTHING)
+        }
+    })
+}
+
+/// Whether a version of the API knows a special timestamp.
+fn is_known(timestamp: i64, version: i16) -> bool {
+    match timestamp {
+        LATEST | EARLIEST => true,
+        MAX_TIMESTAMP => version >= 7,
+        EARLIEST_LOCAL => version >= 8,
+        LATEST_TIERED => version >= 9,
+        EARLIEST_PENDING_UPLOAD => version >= 11,
+        _ => false,
+    }
+}
+
+/// The first record of a batch with this timestamp or a later one, if it lies in the log and below `end`.
+fn first_since(log: &Log, batch: &Bytes, timestamp: i64, end: i64) -> Found {
+    let mut decompressor = Decompressor::default();
+    let Some(Ok(batch)) = Batches::new(batch.clone()).next() else { return Found::NOTHING };
+    let Ok(records) = batch.records(&mut decompressor) else { return Found::NOTHING };
+    let mut records = records.iter().filter_map(Result::ok);
+    let found = records.find(|record| record.timestamp >= timestamp && record.offset >= log.start_offset());
+    match found {
+        Some(record) if record.offset < end => Found {
+            timestamp: record.timestamp,
+            offset: record.offset,
+            leader_epoch: log.epoch_of(record.offset).unwrap_or(-1),
+            code: ErrorCode::NONE,
+        },
+        _ => Found::NOTHING,
+    }
+}
+
+/// The partitions that a request names more than once: Kafka answers none of them.
+fn duplicates(request: &ListOffsetsRequest) -> BTreeSet<(&Str, i32)> {
+    let mut seen = BTreeSet::new();
+    let all = request.topics.iter().flat_map(|topic| topic.partitions.iter().map(|p| (&topic.name, p.partition_index)));
+    all.filter(|partition| !seen.insert(*partition)).collect()
+}
