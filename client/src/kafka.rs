@@ -10,6 +10,7 @@ use crate::cluster::Cluster;
 use crate::environment::Environment;
 use crate::kafka_builder::KafkaBuilder;
 use crate::network::Network;
+use crate::producer::ProducerBuilder;
 
 /// A connected client: one set of connections and one view of the cluster, which all producers, consumers and admin
 /// clients made from it share.
@@ -54,6 +55,11 @@ impl Kafka {
     ) -> Self {
         let next_owner = AtomicU64::new(1);
         Self { inner: Arc::new(Inner { network, cluster, environment, client_id, request_timeout, next_owner }) }
+    }
+
+    /// Returns a builder for a producer. It shares this handle's connections and metadata.
+    pub fn producer(&self) -> ProducerBuilder {
+        ProducerBuilder::new(self.clone())
     }
 
     /// Returns a client for administration: topics and the cluster.

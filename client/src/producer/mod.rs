@@ -1,1 +1,325 @@
-//! Produces records.
+//! Sends records: [`Producer`], its settings, and what it returns.
+//!
+//! ```text
+//!   Producer ── partitioner ── accumulator: a batch per partition ── sender ◆, identity, outcome ── driver → network
+//!      └─ DeliveryHandle ◀── delivery: a cell per batch ◀───────────────────┘
+//! ```
+//!
+//! Records of one task to one partition are written in the order in which they were sent. A record that was acknowledged
+//! is in the log once; one that failed says whether it may be there all the same.
+
+mod accumulator;
+mod batch;
+mod builder;
+mod delivery;
+mod driver;
+mod flush;
+mod identity;
+mod memory;
+mod metrics;
+mod outcome;
+mod partitioner;
+mod record;
+mod sender;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use krafka_protocol::{ErrorCode, Str};
+use tokio::time::timeout_at;
+
+use self::accumulator::{Accumulator, Append, Event, closed};
+use self::batch::Time;
+pub use self::builder::{Acks, ProducerBuilder};
+pub use self::delivery::DeliveryHandle;
+use self::memory::Lease;
+pub use self::metrics::ProducerMetrics;
+pub use self::partitioner::{Partitioner, Partitions, murmur2};
+pub use self::record::{Record, RecordMetadata};
+use crate::drive;
+use crate::environment::WallClock;
+use crate::error::{KrafkaError, Result};
+use crate::kafka::Kafka;
+
+/// Sends records to a Kafka cluster.
+///
+/// Made by [`Kafka::producer`]. Cheap to clone; clones share batches, memory and connections, and any number of tasks may
+/// send at the same time. One producer a process is usually enough, and makes the best batches.
+///
+/// When the last clone is dropped without [`close`](Self::close), what was sent is still delivered in the background, as
+/// long as the runtime lives.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> krafka::Result<()> {
+/// # let fake = krafka::testing::FakeCluster::builder().topic("orders", 3).start().await.expect("ports are free");
+/// # let kafka = krafka::Kafka::builder(fake.bootstrap()).connect().await?;
+/// use krafka::Record;
+///
+/// let producer = kafka.producer().build().await?;
+///
+/// // One record, awaited.
+/// let written = producer.send(Record::new("orders", "42 apples").key("customer-1")).await?;
+/// println!("at {}-{} offset {}", written.topic, written.partition, written.offset);
+///
+/// // Many: enqueue waits for memory only, and the handles tell what became of them.
+/// let mut handles = Vec::new();
+/// for n in 0..1_000 {
+///     handles.push(producer.enqueue(Record::new("orders", format!("order {n}"))).await?);
+/// }
+/// for handle in handles {
+///     handle.await?;
+/// }
+///
+/// producer.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Producer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    accumulator: Arc<Accumulator>,
+    time: WallTime,
+    kafka: Kafka,
+    owner: u64,
+}
+
+/// The clocks of this client.
+struct WallTime {
+    clock: Arc<dyn WallClock>,
+}
+
+impl Time for WallTime {
+    fn now(&self) -> Instant {
+        drive::now()
+    }
+
+    fn wall_ms(&self) -> i64 {
+        // Before 1970 is a clock that was never set.
+        self.clock.now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as i64)
+    }
+}
+
+impl Producer {
+    /// Sends a record and waits until it is written.
+    ///
+    /// For throughput, keep several in flight: send from many tasks, or [`enqueue`](Self::enqueue).
+    ///
+    /// # Errors
+    ///
+    /// Before anything is queued: [`KrafkaError::Config`] for a record that is too large, or a name or partition that cannot
+    /// exist; [`KrafkaError::UnknownTopic`] or [`KrafkaError::Timeout`] when the topic or memory did not become available within
+    /// `max_block`; [`KrafkaError::Closed`]. After that, those of [`DeliveryHandle`].
+    ///
+    /// # Cancel safety
+    ///
+    /// If it is dropped while it waits for the topic or for memory, the record is not sent. After that it is on its way, and is
+    /// delivered all the same; use [`enqueue`](Self::enqueue) to know which.
+    pub async fn send(&self, record: Record) -> Result<RecordMetadata> {
+        self.enqueue(record).await?.await
+    }
+
+    /// Puts a record into a batch and returns a handle that tells what becomes of it.
+    ///
+    /// Waits only while the topic is not loaded yet or `buffer_memory` is used up. Calls that one task makes one after
+    /// another keep their order within a partition, whether or not the handles are awaited.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`send`](Self::send) that come before anything is queued.
+    ///
+    /// # Cancel safety
+    ///
+    /// If it is dropped before it returns, the record is not sent, and nothing it waited for is taken.
+    #[inline]
+    pub async fn enqueue(&self, record: Record) -> Result<DeliveryHandle> {
+        let inner = &*self.inner;
+        match inner.accumulator.append(&record, &inner.time, &mut None)? {
+            Append::Done(handle) => Ok(handle),
+            // Boxed, to keep the future of the usual case small.
+            blocked => Box::pin(self.wait(record, blocked)).await,
+        }
+    }
+
+    /// Waits until every record that was sent before is acknowledged or failed. Records sent meanwhile are not waited for.
+    ///
+    /// Nothing lingers while somebody flushes. What became of each record is told by its handle.
+    ///
+    /// # Errors
+    ///
+    /// None at present: a record that failed has said so through its handle.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future stops the waiting, not the sending.
+    pub async fn flush(&self) -> Result<()> {
+        let earlier = self.inner.accumulator.generations().close();
+        self.inner.accumulator.tell(Event::Flushed);
+        earlier.await;
+        Ok(())
+    }
+
+    /// Refuses further records, and waits until those that were sent are acknowledged or failed, for which each has
+    /// `delivery_timeout` at most. All clones are closed.
+    ///
+    /// # Errors
+    ///
+    /// None at present. Closing a closed producer waits likewise.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future stops the waiting; the producer stays closed, and what was sent is delivered in the background.
+    pub async fn close(&self) -> Result<()> {
+        self.close_by(None).await
+    }
+
+    /// As [`close`](Self::close), but what is not acknowledged within `timeout` fails with [`KrafkaError::Closed`], which says
+    /// whether it may have been written.
+    ///
+    /// # Errors
+    ///
+    /// None at present.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`close`](Self::close); the timeout stands.
+    pub async fn close_within(&self, timeout: Duration) -> Result<()> {
+        self.close_by(Some(drive::now() + timeout)).await
+    }
+
+    async fn close_by(&self, deadline: Option<Instant>) -> Result<()> {
+        let accumulator = &self.inner.accumulator;
+        accumulator.close();
+        let earlier = accumulator.generations().close();
+        accumulator.tell(Event::Closed { deadline });
+        earlier.await;
+        Ok(())
+    }
+
+    /// Returns what the producer did so far, in numbers.
+    #[must_use]
+    pub fn metrics(&self) -> ProducerMetrics {
+        self.inner.accumulator.counters.read()
+    }
+
+    /// Returns how much of `buffer_memory` is free at the moment.
+    #[must_use]
+    pub fn buffer_available(&self) -> usize {
+        self.inner.accumulator.memory.available()
+    }
+
+    /// Gets past what keeps a record from being appended, within `max_block`.
+    async fn wait(&self, record: Record, mut blocked: Append) -> Result<DeliveryHandle> {
+        let accumulator = &self.inner.accumulator;
+        let max_block = accumulator.settings().max_block;
+        let deadline = drive::now() + max_block;
+        let mut is_fresh = false;
+        loop {
+            let mut grant = None;
+            match blocked {
+                Append::Done(handle) => return Ok(handle),
+                Append::NeedsTopic => {
+                    self.load(&record, deadline, is_fresh).await?;
+                    is_fresh = true;
+                }
+                Append::NeedsMemory(needed) => {
+                    let _starving = accumulator.starve();
+                    let line = accumulator.memory.line();
+                    let permits = u32::try_from(needed).unwrap_or(u32::MAX);
+                    grant = match timeout_at(deadline.into(), line.acquire_many_owned(permits)).await {
+                        Ok(Ok(permit)) => Some(Lease::from(permit)),
+                        Ok(Err(_)) => return Err(closed()),
+                        Err(_) => return Err(no_memory(&record, max_block, accumulator.memory.total())),
+                    };
+                }
+            }
+            blocked = accumulator.append(&record, &self.inner.time, &mut grant)?;
+        }
+    }
+
+    /// Loads the topic of a record. If it was loaded just before, and still does not have the partition, that is an error.
+    async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<()> {
+        let (accumulator, cluster) = (&self.inner.accumulator, self.inner.kafka.cluster());
+        let name = &record.topic;
+        if let Some(fault) = fault_of_name(name) {
+            return Err(KrafkaError::config(format!("'{name}' is no topic name: {fault}")));
+        }
+        if let (Some(partition), Some(count)) = (record.partition, accumulator.partition_count(name))
+            && (is_fresh || partition < 0)
+        {
+            return Err(KrafkaError::config(format!(
+                "topic '{name}' has no partition {partition}: it has {count}, numbered from 0"
+            )));
+        }
+        let mut last = None;
+        while let Ok(loaded) = timeout_at(deadline.into(), cluster.load(std::slice::from_ref(name))).await {
+            match loaded {
+                Ok(snapshot) => {
+                    if let Some(view) = snapshot.topic(name).filter(|view| !view.partitions.is_empty()) {
+                        accumulator.load(view);
+                        accumulator.tell(Event::Loaded(snapshot));
+                        cluster.watch_topics(self.inner.owner, accumulator.loaded());
+                        return Ok(());
+                    }
+                    match snapshot.errors.get(name) {
+                        Some(code @ (&ErrorCode::TOPIC_AUTHORIZATION_FAILED | &ErrorCode::INVALID_TOPIC_EXCEPTION)) => {
+                            return Err(KrafkaError::broker(*code, format!("loading topic '{name}' to produce to it")));
+                        }
+                        // Perhaps it is just being created, here or by the broker.
+                        _ => last = Some(KrafkaError::UnknownTopic { topic: Arc::from(&**name) }),
+                    }
+                }
+                Err(error) if !error.is_retriable() => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(match last {
+            Some(unknown @ KrafkaError::UnknownTopic { .. }) => unknown,
+            last => no_metadata(name, accumulator.settings().max_block, last),
+        })
+    }
+}
+
+#[cold]
+fn no_memory(record: &Record, max_block: Duration, total: usize) -> KrafkaError {
+    KrafkaError::timeout(format!(
+        "sending to topic '{}': no memory became free within {max_block:?} (max_block): all of buffer_memory ({total} bytes) \
+         is taken by records that are not acknowledged; slow down, or raise it",
+        record.topic()
+    ))
+}
+
+#[cold]
+fn no_metadata(name: &Str, max_block: Duration, last: Option<KrafkaError>) -> KrafkaError {
+    let why = last.map_or_else(String::new, |error| format!(": {error}"));
+    KrafkaError::timeout(format!("sending to topic '{name}': its metadata did not come within {max_block:?} (max_block){why}"))
+}
+
+/// Why a topic cannot have this name, if it cannot.
+fn fault_of_name(name: &str) -> Option<&'static str> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    match name {
+        "" => Some("it is empty"),
+        "." | ".." => Some("Kafka does not allow '.' and '..'"),
+        name if name.len() > 249 => Some("it is longer than 249 characters"),
+        name if !name.bytes().all(is_legal) => Some("only ASCII letters, digits, '.', '_' and '-' are allowed"),
+        _ => None,
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.accumulator.close();
+        self.accumulator.tell(Event::Closed { deadline: None });
+    }
+}
+
+impl fmt::Debug for Producer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("kafka", &self.inner.kafka).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,614 @@
+//! Which batch goes where, when, and what becomes of it.
+//!
+//! The one place that decides about sent records. It hears of batches, of the cluster and of answers, and orders batches
+//! to be sealed, sent and settled:
+//!
+//! ```text
+//!     Opened ─linger─▶ ripe ─leader reachable─▶ Seal ─▶ Sealed ─▶ queue ─▶ Produce ─▶ Answered ─┬─▶ Settle
+//!                                                                  ▲                            │
+//!                                                                  └──── backoff, new leader ───┘
+//! ```
+//!
+//! A batch that has lingered stays open until its leader can take it: while five requests are on their way, or the leader
+//! is away, it fills. Each wake touches only the partitions that something happened to; nothing here walks all of them but
+//! the news of a changed topic, and closing.
+
+mod answers;
+mod partition;
+mod topics;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use krafka_protocol::api::produce::ProduceResponse;
+use krafka_protocol::compression::{Compressor, Decompressor};
+use krafka_protocol::machine::Machine;
+use krafka_protocol::{Str, Uuid};
+
+use self::partition::{Next, Open, Partition};
+use super::accumulator::Event;
+use super::batch::{Batch, Order};
+use super::builder::Settings;
+use super::delivery::{Destination, Receipt, Settled};
+use super::identity::{Identity, ProducerId};
+use super::metrics::Counters;
+use crate::cluster::{LeaderHint, Node, Snapshot, TopicView};
+use crate::error::KrafkaError;
+use crate::limits::MAX_IN_FLIGHT_PRODUCE;
+use crate::rng::Rng;
+
+/// Something that happened. `L` is what a connection is to the driver.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and moves once")]
+pub(super) enum Input<L> {
+    /// Something happened to the records.
+    Event(Event),
+    /// The view of the cluster changed.
+    Changed(Arc<Snapshot>),
+    /// A broker can be reached.
+    Connected { node: i32, link: L },
+    /// A broker cannot be reached.
+    Unreachable { node: i32, error: KrafkaError },
+    /// A broker answered a request, and perhaps asked for a pause.
+    Answered { request: u64, response: ProduceResponse, pause: Option<Duration> },
+    /// A request without an answer (acks=0) is on its way.
+    Written { request: u64 },
+    /// A request has no answer and will get none.
+    Lost { request: u64, error: KrafkaError, possibly_written: bool, is_retriable: bool },
+    /// A broker gave the producer an identity.
+    Identified(ProducerId),
+    /// None did. If it is final, asking again does not help.
+    Unidentified { error: KrafkaError, is_final: bool },
+}
+
+/// Something to do.
+pub(super) enum Action<L> {
+    /// Seal the open batch of a partition.
+    Seal { slot: usize, number: u64 },
+    /// Connect to a broker.
+    Connect(Arc<Node>),
+    /// Send batches, at most one for each partition.
+    Produce { request: u64, link: L, batches: Vec<Outgoing> },
+    /// Ask any broker for an identity.
+    Identify,
+    /// The view of a topic is wrong: fetch it anew.
+    Refresh(Str),
+    /// A broker told who leads.
+    Hint(LeaderHint),
+    /// Wait for a view of the cluster that is newer than this version.
+    Watch(u64),
+    /// Answer the records of a batch.
+    Settle(Receipt, Settled),
+    /// Keep the buffer of a batch that is done.
+    Recycle(Batch),
+    /// All is answered, and nothing more will come.
+    Stop,
+}
+
+/// A batch in a request.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) destination: Arc<Destination>,
+    pub(super) topic_id: Uuid,
+    pub(super) records: Bytes,
+}
+
+/// A moment at which something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A partition's backoff is over.
+    Retry(usize),
+    /// A partition's oldest batch has had its time.
+    Expiry(usize),
+    /// A broker's backoff or throttle is over.
+    Node(i32),
+    /// A broker may be asked for an identity.
+    Identity,
+    /// Closing has taken long enough.
+    Close,
+}
+
+/// A broker that leads something.
+struct Peer<L> {
+    node: Arc<Node>,
+    link: Link<L>,
+    /// Partitions that may have something to send, each once.
+    ready: VecDeque<usize>,
+    in_flight: usize,
+    failures: u32,
+    not_before: Option<Instant>,
+    /// Why it cannot be reached.
+    error: Option<KrafkaError>,
+}
+
+enum Link<L> {
+    Idle,
+    Connecting,
+    /// With a number that no other connection has.
+    Up(L, u64),
+}
+
+/// A request that is not answered.
+struct Sent {
+    node: i32,
+    link: u64,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    slot: usize,
+    order: Order,
+    topic_id: Uuid,
+}
+
+/// A topic that records were sent to.
+#[derive(Default)]
+struct Topic {
+    view: Option<Arc<TopicView>>,
+    slots: Vec<usize>,
+}
+
+/// The machine. See the top of the file.
+pub(super) struct Sender<L> {
+    settings: Settings,
+    rng: Rng,
+    counters: Arc<Counters>,
+    compressor: Compressor,
+    decompressor: Decompressor,
+
+    snapshot: Arc<Snapshot>,
+    topics: BTreeMap<Str, Topic>,
+    peers: BTreeMap<i32, Peer<L>>,
+    /// Brokers that may have something to do.
+    stirred: BTreeSet<i32>,
+    /// By slot. `None` for slots that nothing was sent to yet.
+    partitions: Vec<Option<Partition>>,
+    /// Partitions with an open batch.
+    open: BTreeSet<usize>,
+    /// When open batches are ripe. In order, for all linger alike.
+    linger: VecDeque<(Instant, usize, u64)>,
+    timers: BTreeSet<(Instant, Timer)>,
+
+    identity: Identity,
+    /// Failures in a row to get one.
+    identity_failures: u32,
+    /// Why there is none yet.
+    identity_error: Option<KrafkaError>,
+    /// Partitions that wait for an identity.
+    unidentified: BTreeSet<usize>,
+
+    requests: BTreeMap<u64, Sent>,
+    next_request: u64,
+    next_link: u64,
+    actions: VecDeque<Action<L>>,
+
+    /// Batches that were opened and have no answer.
+    outstanding: usize,
+    is_closing: bool,
+    is_closed: bool,
+    has_stopped: bool,
+}
+
+/// What a request holds besides the batches, at most: header, transactional id, lists.
+const REQUEST_OVERHEAD: usize = 512;
+/// What a batch's entry holds besides the topic's name and the records, at most.
+const ENTRY_OVERHEAD: usize = 64;
+
+impl<L: Clone> Sender<L> {
+    pub(super) fn new(settings: Settings, counters: Arc<Counters>, snapshot: Arc<Snapshot>, rng: Rng) -> Self {
+        let compressor = settings.compressor().expect("the builder made one with the same settings");
+        let actions = VecDeque::from([Action::Watch(snapshot.version)]);
+        Self {
+            identity: Identity::new(settings.is_idempotent),
+            settings,
+            rng,
+            counters,
+            compressor,
+            decompressor: Decompressor::default(),
+            snapshot,
+            topics: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            stirred: BTreeSet::new(),
+            partitions: Vec::new(),
+            open: BTreeSet::new(),
+            linger: VecDeque::new(),
+            timers: BTreeSet::new(),
+            identity_failures: 0,
+            identity_error: None,
+            unidentified: BTreeSet::new(),
+            requests: BTreeMap::new(),
+            next_request: 0,
+            next_link: 0,
+            actions,
+            outstanding: 0,
+            is_closing: false,
+            is_closed: false,
+            has_stopped: false,
+        }
+    }
+
+    fn event(&mut self, event: Event, now: Instant) {
+        match event {
+            Event::Opened { destination, number, at, is_hurried } => self.opened(&destination, number, at, is_hurried),
+            Event::Sealed { slot, number, batch } => self.sealed(slot, number, batch, now),
+            Event::Starved => self.hurry(now),
+            Event::Flushed => self.seal_all(),
+            Event::Loaded(snapshot) if snapshot.version > self.snapshot.version => self.changed(snapshot, now),
+            Event::Loaded(_) => {}
+            Event::Closed { deadline } => {
+                self.is_closing = true;
+                self.timers.extend(deadline.map(|at| (at, Timer::Close)));
+                self.seal_all();
+            }
+        }
+    }
+
+    fn opened(&mut self, destination: &Arc<Destination>, number: u64, at: Instant, is_hurried: bool) {
+        let slot = destination.slot;
+        self.outstanding += 1;
+        if self.partitions.len() <= slot {
+            self.partitions.resize_with(slot + 1, || None);
+        }
+        if self.partitions[slot].is_none() {
+            let mut partition = Partition::new(destination.clone());
+            let topic = self.topics.entry(destination.name.clone()).or_default();
+            topic.slots.push(slot);
+            topic.view = self.snapshot.topic(&destination.name).cloned();
+            partition.lead(topic.view.as_deref(), false);
+            self.partitions[slot] = Some(partition);
+        }
+        let partition = self.partitions[slot].as_mut().expect("it was made above");
+        partition.open = Some(Open { number, at, is_ripe: false, is_sealing: false });
+        self.open.insert(slot);
+        let due = if is_hurried { at } else { at + self.settings.linger };
+        // A hurried one may be due before others: it is not worth a search, and they are as soon due as it can be sent.
+        match is_hurried {
+            true => self.linger.push_front((due, slot, number)),
+            false => self.linger.push_back((due, slot, number)),
+        }
+        self.watch_age(slot);
+    }
+
+    fn sealed(&mut self, slot: usize, number: u64, batch: Option<Batch>, now: Instant) {
+        let Some(partition) = self.partitions.get_mut(slot).and_then(Option::as_mut) else { return };
+        if batch.is_none() {
+            self.outstanding -= 1;
+        }
+        partition.seal(number, batch);
+        if partition.open.is_none() {
+            self.open.remove(&slot);
+        }
+        if self.is_closed {
+            let error = self.unfinished(slot, false);
+            return self.fail_all(slot, &error);
+        }
+        if let Some(code) = self.refusal(slot) {
+            return self.refuse(slot, code);
+        }
+        self.watch_age(slot);
+        self.stir(slot, now);
+    }
+
+    /// Nothing should linger: memory is needed.
+    fn hurry(&mut self, now: Instant) {
+        for slot in self.open.clone() {
+            if let Some(open) = self.partition(slot).open.as_mut() {
+                open.is_ripe = true;
+            }
+            self.stir(slot, now);
+        }
+    }
+
+    /// What is open takes no more records.
+    fn seal_all(&mut self) {
+        for slot in self.open.clone() {
+            self.order_seal(slot);
+        }
+    }
+
+    fn order_seal(&mut self, slot: usize) {
+        if let Some(open) = self.partition(slot).open.as_mut().filter(|open| !open.is_sealing) {
+            open.is_sealing = true;
+            let number = open.number;
+            self.actions.push_back(Action::Seal { slot, number });
+        }
+    }
+
+    /// Sees to it that the oldest batch of a partition does not outlive the delivery timeout.
+    fn watch_age(&mut self, slot: usize) {
+        let timeout = self.settings.delivery_timeout;
+        let partition = self.partition(slot);
+        if !partition.is_timed
+            && let Some(oldest) = partition.oldest()
+        {
+            partition.is_timed = true;
+            self.timers.insert((oldest + timeout, Timer::Expiry(slot)));
+        }
+    }
+
+    /// Something happened to a partition: puts it into its leader's queue if it could have something to send.
+    fn stir(&mut self, slot: usize, now: Instant) {
+        let partition = self.partition(slot);
+        if partition.listed.is_some() || !partition.has_work() || partition.not_before.is_some_and(|at| at > now) {
+            return;
+        }
+        let (leader, name) = (partition.leader, partition.destination.name.clone());
+        if let Some(leader) = leader
+            && let Some(peer) = self.peer(leader)
+        {
+            peer.ready.push_back(slot);
+            self.partition(slot).listed = Some(leader);
+            self.stirred.insert(leader);
+        } else {
+            // Elections take a while, and nobody tells when they are over: ask again, less and less often.
+            self.back_off(slot, now);
+            self.actions.push_back(Action::Refresh(name));
+        }
+    }
+
+    fn back_off(&mut self, slot: usize, now: Instant) {
+        let (backoff, rng) = (self.settings.retry_backoff, &mut self.rng);
+        let partition = self.partitions[slot].as_mut().expect("a partition backs off after it was made");
+        partition.back_off(now, |failures| backoff.delay(failures, rng));
+        self.timers.extend(partition.not_before.map(|at| (at, Timer::Retry(slot))));
+    }
+
+    /// The broker of that id, if its address is known.
+    fn peer(&mut self, id: i32) -> Option<&mut Peer<L>> {
+        if !self.peers.contains_key(&id) {
+            let node = self.snapshot.node(id)?.clone();
+            self.peers.insert(id, Peer::new(node));
+        }
+        self.peers.get_mut(&id)
+    }
+
+    fn partition(&mut self, slot: usize) -> &mut Partition {
+        self.partitions[slot].as_mut().expect("a slot is spoken of after its partition was made")
+    }
+
+    fn connected(&mut self, node: i32, link: L) {
+        if let Some(peer) = self.peers.get_mut(&node)
+            && matches!(peer.link, Link::Connecting)
+        {
+            self.next_link += 1;
+            peer.link = Link::Up(link, self.next_link);
+            (peer.failures, peer.not_before, peer.error) = (0, None, None);
+            self.stirred.insert(node);
+        }
+    }
+
+    fn unreachable(&mut self, node: i32, error: KrafkaError, now: Instant) {
+        let Some(peer) = self.peers.get_mut(&node) else { return };
+        let until = now + self.settings.retry_backoff.delay(peer.failures, &mut self.rng);
+        peer.failures += 1;
+        (peer.link, peer.not_before, peer.error) = (Link::Idle, Some(until), Some(error.clone()));
+        self.timers.insert((until, Timer::Node(node)));
+        let waiting: Vec<_> = peer.ready.iter().copied().collect();
+        let mut names = BTreeSet::new();
+        for slot in waiting {
+            names.insert(self.partition(slot).destination.name.clone());
+            // Wrong credentials, or no broker at all: more attempts change nothing.
+            if !error.is_retriable() {
+                self.fail_all(slot, &error);
+            }
+        }
+        // Perhaps somebody else leads by now.
+        self.actions.extend(names.into_iter().map(Action::Refresh));
+    }
+
+    fn identified(&mut self, producer: ProducerId, now: Instant) {
+        self.identity = Identity::Known(producer);
+        (self.identity_failures, self.identity_error) = (0, None);
+        self.stir_unidentified(now);
+    }
+
+    fn stir_unidentified(&mut self, now: Instant) {
+        for slot in std::mem::take(&mut self.unidentified) {
+            self.stir(slot, now);
+        }
+    }
+
+    fn unidentified(&mut self, error: KrafkaError, is_final: bool, now: Instant) {
+        let until = now + self.settings.retry_backoff.delay(self.identity_failures, &mut self.rng);
+        self.identity = Identity::Missing { not_before: Some(until) };
+        self.identity_failures += 1;
+        self.timers.insert((until, Timer::Identity));
+        if is_final {
+            // The next record asks again: the permission may have been granted meanwhile.
+            for slot in std::mem::take(&mut self.unidentified) {
+                self.fail_all(slot, &error);
+            }
+        }
+        self.identity_error = Some(error);
+    }
+
+    /// Whether to ask for an identity now: at the start, to have it in time, and then whenever something waits for one.
+    fn wants_identity(&self, now: Instant) -> bool {
+        let is_first = self.identity_failures == 0;
+        self.identity.is_due(now) && (is_first || !self.unidentified.is_empty())
+    }
+
+    /// Does what is due by the clock.
+    fn elapse(&mut self, now: Instant) {
+        while let Some((_, slot, number)) = self.linger.pop_front_if(|(due, ..)| *due <= now) {
+            if let Some(open) = self.partition(slot).open.as_mut().filter(|open| open.number == number) {
+                open.is_ripe = true;
+                self.stir(slot, now);
+            }
+        }
+        while let Some((at, timer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Retry(slot) => self.stir(slot, now),
+                Timer::Expiry(slot) => self.expire(slot, now),
+                Timer::Node(node) => drop(self.stirred.insert(node)),
+                Timer::Identity => {}
+                Timer::Close => self.end(),
+            }
+        }
+    }
+
+    /// What a broker could be sent, or told, now.
+    fn drain(&mut self, id: i32, now: Instant) -> Option<Action<L>> {
+        let peer = self.peers.get_mut(&id)?;
+        if peer.ready.is_empty() || peer.in_flight >= MAX_IN_FLIGHT_PRODUCE || peer.not_before.is_some_and(|at| at > now) {
+            return None;
+        }
+        let (link, number) = match &peer.link {
+            Link::Up(link, number) => (link.clone(), *number),
+            Link::Connecting => return None,
+            Link::Idle => {
+                peer.link = Link::Connecting;
+                return Some(Action::Connect(peer.node.clone()));
+            }
+        };
+        let (mut batches, mut entries, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        let mut size = REQUEST_OVERHEAD;
+        while let Some(slot) = peer.ready.pop_front() {
+            let partition = self.partitions[slot].as_mut().expect("listed partitions exist");
+            if partition.listed.take_if(|at| *at == id).is_none() {
+                continue;
+            }
+            if partition.repair(&mut self.identity) {
+                self.counters.epoch_bumps.add(1);
+            }
+            match partition.next(number, self.settings.max_in_flight, now) {
+                Next::Wait => {}
+                Next::Identify => drop(self.unidentified.insert(slot)),
+                Next::Seal(number) => {
+                    partition.open.iter_mut().for_each(|open| open.is_sealing = true);
+                    self.actions.push_back(Action::Seal { slot, number });
+                }
+                Next::Send(len) => {
+                    let len = len + partition.destination.topic.len() + ENTRY_OVERHEAD;
+                    if !batches.is_empty() && size + len > self.settings.max_request_size {
+                        partition.listed = Some(id);
+                        peer.ready.push_front(slot);
+                        break;
+                    }
+                    let topic_id = partition.topic_id;
+                    let destination = partition.destination.clone();
+                    let Some(batch) = partition.send(number) else { continue };
+                    size += len;
+                    self.counters.retries.add(u64::from(batch.attempts > 1));
+                    entries.push(Entry { slot, order: batch.order, topic_id });
+                    batches.push(Outgoing { destination, topic_id, records: batch.bytes() });
+                    if partition.has_work() {
+                        again.push(slot);
+                    }
+                }
+            }
+        }
+        for slot in again {
+            self.partitions[slot].as_mut().expect("it was sent from").listed = Some(id);
+            peer.ready.push_back(slot);
+        }
+        if batches.is_empty() {
+            return None;
+        }
+        let request = self.next_request;
+        self.next_request += 1;
+        peer.in_flight += 1;
+        self.counters.requests.add(1);
+        self.counters.batches.add(batches.len() as u64);
+        self.requests.insert(request, Sent { node: id, link: number, entries });
+        Some(Action::Produce { request, link, batches })
+    }
+}
+
+impl<L: Clone> Machine for Sender<L> {
+    type Input = Input<L>;
+    type Action = Action<L>;
+
+    fn handle(&mut self, input: Input<L>, now: Instant) {
+        match input {
+            Input::Event(event) => self.event(event, now),
+            Input::Changed(snapshot) => {
+                self.actions.push_back(Action::Watch(snapshot.version));
+                // One that came with a loaded topic may have been newer.
+                if snapshot.version > self.snapshot.version {
+                    self.changed(snapshot, now);
+                }
+            }
+            Input::Connected { node, link } => self.connected(node, link),
+            Input::Unreachable { node, error } => self.unreachable(node, error, now),
+            Input::Answered { request, response, pause } => self.answered(request, &response, pause, now),
+            Input::Written { request } => self.written(request, now),
+            Input::Lost { request, error, possibly_written, is_retriable } => {
+                self.lost(request, &error, possibly_written, is_retriable, now);
+            }
+            Input::Identified(producer) => self.identified(producer, now),
+            Input::Unidentified { error, is_final } => self.unidentified(error, is_final, now),
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Action<L>> {
+        self.elapse(now);
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            if let Some(node) = self.stirred.pop_first() {
+                // A broker that was given something may take more.
+                if let Some(action) = self.drain(node, now) {
+                    self.stirred.insert(node);
+                    return Some(action);
+                }
+            } else if self.wants_identity(now) {
+                self.identity = Identity::Asked;
+                return Some(Action::Identify);
+            } else if self.is_closing && self.outstanding == 0 && !self.has_stopped {
+                self.has_stopped = true;
+                return Some(Action::Stop);
+            } else {
+                return None;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let linger = self.linger.front().map(|(due, ..)| *due);
+        let timer = self.timers.first().map(|(at, _)| *at);
+        [linger, timer].into_iter().flatten().min().filter(|_| !self.has_stopped)
+    }
+}
+
+impl<L> Peer<L> {
+    fn new(node: Arc<Node>) -> Self {
+        Self {
+            node,
+            link: Link::Idle,
+            ready: VecDeque::new(),
+            in_flight: 0,
+            failures: 0,
+            not_before: None,
+            error: None,
+        }
+    }
+}
+
+impl<L> fmt::Debug for Action<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seal { slot, number } => write!(f, "Seal({slot}, {number})"),
+            Self::Connect(node) => write!(f, "Connect({})", node.id),
+            Self::Produce { request, batches, .. } => {
+                write!(f, "Produce({request}")?;
+                batches.iter().try_for_each(|batch| write!(f, ", {}", batch.destination))?;
+                f.write_str(")")
+            }
+            Self::Identify => f.write_str("Identify"),
+            Self::Refresh(topic) => write!(f, "Refresh({topic})"),
+            Self::Hint(hint) => write!(f, "Hint({}-{} is led by {})", hint.topic, hint.partition, hint.leader),
+            Self::Watch(version) => write!(f, "Watch({version})"),
+            Self::Settle(_, settled) => write!(f, "Settle({settled:?})"),
+            Self::Recycle(batch) => write!(f, "Recycle({}, {:?})", batch.destination, batch.order),
+            Self::Stop => f.write_str("Stop"),
+        }
+    }
+}
