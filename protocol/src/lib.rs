@@ -1,7 +1,7 @@
 //! The Kafka wire protocol: messages, record batches and compression, without I/O.
 //!
-//! Every message is a plain struct with Kafka's own field names, which can be written and read in all versions that Kafka
-//! 3.9 to 4.4 speak, on the client's side and on the broker's:
+//! Every message is a plain struct with Kafka's own field names, which can be written and read in all versions that
+//! Kafka 3.9 to 4.4 speak, on the client's side and on the broker's:
 //!
 //! ```
 //! use krafka_protocol::frame::{LENGTH_SIZE, encode_request};
@@ -17,26 +17,29 @@
 //!
 //! // Version 4 asks for many keys at once, and has no place for this one.
 //! let error = encode_request(&request, versions::FIND_COORDINATOR_MAX, 2, None).unwrap_err();
-//! assert_eq!(error.to_string(), "FindCoordinatorRequest v6, key: the field is set, and this version does not have it");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "FindCoordinatorRequest v6, key: the field is set, and this version does not have it"
+//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Records are not decoded with the message that carries them: they are a `Bytes` that [`records`] reads and writes.
 //!
-//! | where                      | what                                                                                    |
-//! |----------------------------|-----------------------------------------------------------------------------------------|
-//! | [`api`]                    | the messages, a module for each API; [`ApiKey`], [`AnyRequest`], [`AnyResponse`]         |
-//! | [`Message`], [`Request`]   | what a message can do; the derive of the same name writes it                             |
-//! | [`frame`]                  | lengths and headers around messages                                                      |
-//! | [`wire`]                   | [`Reader`] and [`Writer`], and how single values look: [`Str`], [`Uuid`]                 |
-//! | [`schema`], [`value`]      | a message's fields as data, for code that does not know its type                         |
-//! | [`ErrorCode`]              | what a broker's error codes are called and mean                                          |
-//! | [`records`]                | record batches: built in place, read without copying                                     |
-//! | [`compression`]            | gzip, snappy, lz4 and zstd                                                               |
-//! | [`group`]                  | what members of a group tell each other inside JoinGroup and SyncGroup                   |
-//! | [`versions`]               | the lowest and highest version of each API, as constants                                 |
-//! | [`VersionedEncode`]        | messages in plain buffers, without frames                                                |
-//! | [`machine`], [`script`]    | the shape of the state machines in the crates above this one, and their test harness     |
+//! | where                    | what                                                                                 |
+//! |--------------------------|--------------------------------------------------------------------------------------|
+//! | [`api`]                  | the messages, a module for each API; [`ApiKey`], [`AnyRequest`], [`AnyResponse`]     |
+//! | [`Message`], [`Request`] | what a message can do; the derive of the same name writes it                         |
+//! | [`frame`]                | lengths and headers around messages                                                  |
+//! | [`wire`]                 | [`Reader`] and [`Writer`], and how single values look: [`Str`], [`Uuid`]             |
+//! | [`schema`], [`value`]    | a message's fields as data, for code that does not know its type                     |
+//! | [`ErrorCode`]            | what a broker's error codes are called and mean                                      |
+//! | [`records`]              | record batches: built in place, read without copying                                 |
+//! | [`compression`]          | gzip, snappy, lz4 and zstd                                                           |
+//! | [`group`]                | what members of a group tell each other inside JoinGroup and SyncGroup               |
+//! | [`versions`]             | the lowest and highest version of each API, as constants                             |
+//! | [`VersionedEncode`]      | messages in plain buffers, without frames                                            |
+//! | [`machine`], [`script`]  | the shape of the state machines in the crates above this one, and their test harness |
 //!
 //! What comes from outside is never trusted: bad bytes are an error that names the message, the version and the field,
 //! and a frame cannot make a [`Reader`] allocate more than its budget.

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 /// A state machine that does no I/O of its own.
 ///
-/// Feed it with [`handle`](Machine::handle), then call [`poll`](Machine::poll) until it returns `None`, carrying out each
-/// action; then sleep until [`deadline`](Machine::deadline) or the next input.
+/// Feed it with [`handle`](Machine::handle), then call [`poll`](Machine::poll) until it returns `None`, carrying out
+/// each action; then sleep until [`deadline`](Machine::deadline) or the next input.
 ///
-/// Three laws hold for every machine, and [`Script`](crate::script::Script) checks them: a drained machine has no deadline
-/// in the past; the same inputs at the same times give the same actions; after its closing input it owes nobody an answer.
+/// Three laws hold for every machine, and [`Script`](crate::script::Script) checks them: a drained machine has no
+/// deadline in the past; the same inputs at the same times give the same actions; after its closing input it owes
+/// nobody an answer.
 pub trait Machine {
     /// Something that happened: a response came, a batch was sealed, the user called flush.
     type Input;

@@ -1,7 +1,7 @@
 //! What a derived message says about itself.
 //!
-//! The struct is the schema. This is its shape as data: enough to compare each field with Kafka's own JSON, and to fill a
-//! message with values without knowing its type.
+//! The struct is the schema. This is its shape as data: enough to compare each field with Kafka's own JSON, and to
+//! fill a message with values without knowing its type.
 
 use std::fmt;
 

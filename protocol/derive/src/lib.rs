@@ -1,8 +1,8 @@
 //! `#[derive(Message)]`: a struct with Kafka's fields becomes a message of Kafka's protocol.
 //!
 //! The struct is the schema: its fields stand in the order of the wire, under Kafka's names in Rust's spelling, and
-//! attributes say what Kafka's JSON says. The derive writes `Default`, encode, decode and size for every version, and the
-//! schema as data. What can be wrong in a schema is refused when it is compiled.
+//! attributes say what Kafka's JSON says. The derive writes `Default`, encode, decode and size for every version, and
+//! the schema as data. What can be wrong in a schema is refused when it is compiled.
 //!
 //! On the struct, `#[message(…)]`:
 //!

@@ -231,20 +231,27 @@ apis! {
     Metadata: metadata::{MetadataRequest, MetadataResponse}, METADATA_MIN..=METADATA_MAX;
     OffsetCommit: offset_commit::{OffsetCommitRequest, OffsetCommitResponse}, OFFSET_COMMIT_MIN..=OFFSET_COMMIT_MAX;
     OffsetFetch: offset_fetch::{OffsetFetchRequest, OffsetFetchResponse}, OFFSET_FETCH_MIN..=OFFSET_FETCH_MAX;
-    FindCoordinator: find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse}, FIND_COORDINATOR_MIN..=FIND_COORDINATOR_MAX;
+    FindCoordinator: find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse},
+        FIND_COORDINATOR_MIN..=FIND_COORDINATOR_MAX;
     JoinGroup: join_group::{JoinGroupRequest, JoinGroupResponse}, JOIN_GROUP_MIN..=JOIN_GROUP_MAX;
     Heartbeat: heartbeat::{HeartbeatRequest, HeartbeatResponse}, HEARTBEAT_MIN..=HEARTBEAT_MAX;
     LeaveGroup: leave_group::{LeaveGroupRequest, LeaveGroupResponse}, LEAVE_GROUP_MIN..=LEAVE_GROUP_MAX;
     SyncGroup: sync_group::{SyncGroupRequest, SyncGroupResponse}, SYNC_GROUP_MIN..=SYNC_GROUP_MAX;
-    SaslHandshake: sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse}, SASL_HANDSHAKE_MIN..=SASL_HANDSHAKE_MAX;
+    SaslHandshake: sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse},
+        SASL_HANDSHAKE_MIN..=SASL_HANDSHAKE_MAX;
     ApiVersions: api_versions::{ApiVersionsRequest, ApiVersionsResponse}, API_VERSIONS_MIN..=API_VERSIONS_MAX;
     CreateTopics: create_topics::{CreateTopicsRequest, CreateTopicsResponse}, CREATE_TOPICS_MIN..=CREATE_TOPICS_MAX;
     DeleteTopics: delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse}, DELETE_TOPICS_MIN..=DELETE_TOPICS_MAX;
-    InitProducerId: init_producer_id::{InitProducerIdRequest, InitProducerIdResponse}, INIT_PRODUCER_ID_MIN..=INIT_PRODUCER_ID_MAX;
-    OffsetForLeaderEpoch: offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse}, OFFSET_FOR_LEADER_EPOCH_MIN..=OFFSET_FOR_LEADER_EPOCH_MAX;
-    SaslAuthenticate: sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse}, SASL_AUTHENTICATE_MIN..=SASL_AUTHENTICATE_MAX;
-    CreatePartitions: create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse}, CREATE_PARTITIONS_MIN..=CREATE_PARTITIONS_MAX;
-    DescribeCluster: describe_cluster::{DescribeClusterRequest, DescribeClusterResponse}, DESCRIBE_CLUSTER_MIN..=DESCRIBE_CLUSTER_MAX;
+    InitProducerId: init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
+        INIT_PRODUCER_ID_MIN..=INIT_PRODUCER_ID_MAX;
+    OffsetForLeaderEpoch: offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse},
+        OFFSET_FOR_LEADER_EPOCH_MIN..=OFFSET_FOR_LEADER_EPOCH_MAX;
+    SaslAuthenticate: sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse},
+        SASL_AUTHENTICATE_MIN..=SASL_AUTHENTICATE_MAX;
+    CreatePartitions: create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse},
+        CREATE_PARTITIONS_MIN..=CREATE_PARTITIONS_MAX;
+    DescribeCluster: describe_cluster::{DescribeClusterRequest, DescribeClusterResponse},
+        DESCRIBE_CLUSTER_MIN..=DESCRIBE_CLUSTER_MAX;
 }
 
 impl AnyRequest {

@@ -1,7 +1,7 @@
 //! What can be wrong with bytes that are read, and with values that are to be written.
 //!
-//! Both errors are one pointer wide, so that the `Result` of every field stays small; the path to the field is collected
-//! on the way out, where nothing is hot any more.
+//! Both errors are one pointer wide, so that the `Result` of every field stays small; the path to the field is
+//! collected on the way out, where nothing is hot any more.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! How single values look on the wire.
 //!
-//! [`Wire`] is what a field's type must know, [`Nullable`] what it must know besides when null is one of its values. The
-//! derive writes one call of these per field, and everything is resolved at compile time.
+//! [`Wire`] is what a field's type must know, [`Nullable`] what it must know besides when null is one of its values.
+//! The derive writes one call of these per field, and everything is resolved at compile time.
 //!
-//! Kafka has two encodings for lengths. The old one counts strings with an `i16` and arrays and bytes with an `i32`, where
-//! a negative length is null. The *flexible* one counts all of them with an unsigned varint of the length plus one, where
-//! zero is null, and ends each structure with its tagged fields.
+//! Kafka has two encodings for lengths. The old one counts strings with an `i16` and arrays and bytes with an `i32`,
+//! where a negative length is null. The *flexible* one counts all of them with an unsigned varint of the length plus
+//! one, where zero is null, and ends each structure with its tagged fields.
 
 mod array;
 mod error;

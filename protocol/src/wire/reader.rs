@@ -170,8 +170,8 @@ impl Reader {
         Ok((self.take_varint()? as usize).checked_sub(1))
     }
 
-    /// Believes the length of an array of elements that take at least `min_size` bytes each here and `memory` bytes each
-    /// once they are decoded, or refuses it.
+    /// Believes the length of an array of elements that take at least `min_size` bytes each here and `memory` bytes
+    /// each once they are decoded, or refuses it.
     #[inline]
     pub(crate) fn admit(&mut self, count: usize, min_size: usize, memory: usize) -> Result<(), DecodeError> {
         if count.saturating_mul(min_size) > self.remaining() {
@@ -195,8 +195,8 @@ impl Reader {
 
     /// Begins a tagged field: until [`close_tag`](Self::close_tag), nothing behind it can be read.
     ///
-    /// Like Java's reader the derive takes tags in any order, and the last of two equal ones; unlike Java's it insists that
-    /// a known field fills the size that it was announced with.
+    /// Like Java's reader the derive takes tags in any order, and the last of two equal ones; unlike Java's it
+    /// insists that a known field fills the size that it was announced with.
     #[doc(hidden)]
     #[inline]
     pub fn open_tag(&mut self) -> Result<OpenTag, DecodeError> {
