@@ -96,6 +96,3 @@ impl fmt::Debug for Faults {
         f.debug_list().entries(&self.lock().active).finish()
     }
 }
-
-#[cfg(test)]
-mod tests;

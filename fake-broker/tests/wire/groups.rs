@@ -3,12 +3,17 @@
 
 use std::time::Duration;
 
+use krafka_fake_broker::{FakeCluster, GroupState};
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
+use krafka_protocol::api::offset_commit::{
+    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use krafka_protocol::api::offset_fetch::{OffsetFetchRequest, OffsetFetchRequestGroup};
 use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse};
 use krafka_protocol::{Bytes, ErrorCode, HeartbeatRequest, Str};
 
-use crate::target::{Target, Wire, run};
+use crate::target::{Target, Wire, on_fake, run};
 
 const JOIN: i16 = 9;
 const SYNC: i16 = 5;
@@ -540,5 +545,68 @@ fn member_that_never_syncs_is_given_up() {
 
         assert_eq!(follower.heartbeat().await, ErrorCode::UNKNOWN_MEMBER_ID);
         assert_eq!(leader.heartbeat().await, ErrorCode::REBALANCE_IN_PROGRESS);
+    });
+}
+
+/// GC-04.
+#[test]
+fn every_request_of_a_group_goes_to_its_coordinator() {
+    on_fake(FakeCluster::builder().nodes(2).topic("orders", 1), async |target, fake| {
+        let (mut leader, mut follower) = pair(&target).await;
+        leader.send_join().await;
+        assert!(leader.wire.is_quiet().await);
+
+        let other = 3 - fake.coordinator(&leader.group);
+        fake.move_coordinator(&leader.group, other);
+
+        let code = ErrorCode::NOT_COORDINATOR;
+        assert_eq!(ErrorCode(leader.joined().await.error_code), code, "the one that waited");
+        assert_eq!(ErrorCode(follower.join().await.error_code), code);
+        assert_eq!(ErrorCode(follower.sync(&[]).await.error_code), code);
+        assert_eq!(follower.heartbeat().await, code);
+        let leave = LeaveGroupRequest { group_id: leader.group.clone(), ..LeaveGroupRequest::default() };
+        assert_eq!(ErrorCode(follower.wire.call(leave, LEAVE).await.error_code), code);
+        let partitions = vec![OffsetCommitRequestPartition::default()];
+        let topic = OffsetCommitRequestTopic { name: Str::from("orders"), partitions, ..Default::default() };
+        let commit = OffsetCommitRequest {
+            group_id: leader.group.clone(),
+            topics: vec![topic],
+            ..OffsetCommitRequest::default()
+        };
+        let answer = follower.wire.call(commit, 9).await;
+        assert_eq!(ErrorCode(answer.topics[0].partitions[0].error_code), code);
+        let asked = OffsetFetchRequestGroup { group_id: leader.group.clone(), ..OffsetFetchRequestGroup::default() };
+        let fetch = OffsetFetchRequest { groups: vec![asked], ..OffsetFetchRequest::default() };
+        assert_eq!(ErrorCode(follower.wire.call(fetch, 9).await.groups[0].error_code), code);
+
+        let mut moved = target.coordinator(&leader.group).await;
+        std::mem::swap(&mut moved, &mut follower.wire);
+        assert_eq!(follower.heartbeat().await, ErrorCode::NONE, "the rebalance is forgotten, the members are not");
+    });
+}
+
+/// GC-30: one step of it.
+#[test]
+fn group_survives_its_coordinator() {
+    on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
+        let (mut leader, mut follower) = pair(&target).await;
+        let (group, generation) = (leader.group.clone(), leader.generation);
+        let first = fake.coordinator(&group);
+
+        fake.crash(first);
+
+        assert!(leader.wire.is_closed().await);
+        assert_ne!(fake.coordinator(&group), first);
+        let view = fake.group(&group).expect("it was written");
+        assert_eq!((view.state, view.generation, view.members.len()), (GroupState::Stable, generation, 2));
+        (leader.wire, follower.wire) = (target.to(&group, &fake).await, target.to(&group, &fake).await);
+        assert_eq!(leader.heartbeat().await, ErrorCode::NONE);
+        assert_eq!(follower.sync(&[]).await.assignment, "other half");
+
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        assert_eq!(leader.heartbeat().await, ErrorCode::NONE);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let view = fake.group(&group).expect("there is one left");
+        assert_eq!(view.state, GroupState::PreparingRebalance, "the sessions run anew from the crash on");
     });
 }

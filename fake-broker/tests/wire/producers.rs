@@ -47,7 +47,7 @@ impl Producer {
     }
 }
 
-fn batch(producer_id: i64, producer_epoch: i16, base_sequence: i32, count: usize) -> Bytes {
+pub(crate) fn batch(producer_id: i64, producer_epoch: i16, base_sequence: i32, count: usize) -> Bytes {
     let mut builder = BatchBuilder::new();
     for _ in 0..count {
         builder.try_append::<&str, &str>(TIME, None, Some(b"v"), &[]).expect("there is room");
