@@ -26,8 +26,8 @@ fn metadata() -> MetadataResponse {
         partition_index,
         leader_id: partition_index % 3,
         leader_epoch: 5,
-        replica_nodes: vec![0, 1, 2],
-        isr_nodes: vec![0, 1, 2],
+        replica_nodes: [0, 1, 2].into(),
+        isr_nodes: [0, 1, 2].into(),
         ..Default::default()
     };
     let topic = |number: u8| MetadataResponseTopic {

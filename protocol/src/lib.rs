@@ -73,7 +73,7 @@ pub use message::{Message, Request};
 pub use records::RecordBatchBuilder;
 pub use schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
 pub use versioned::{VersionedDecode, VersionedEncode};
-pub use wire::{DecodeError, EncodeError, Reader, Str, Uuid, Writer};
+pub use wire::{DecodeError, EncodeError, NodeIds, Reader, Str, Uuid, Writer};
 
 /// The samples of the protocol guide.
 ///

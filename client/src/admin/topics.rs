@@ -142,9 +142,9 @@ fn info(name: &Str, topic: MetadataResponseTopic) -> TopicInfo {
             partition: partition.partition_index,
             leader: Some(partition.leader_id).filter(|id| *id >= 0),
             leader_epoch: Some(partition.leader_epoch).filter(|epoch| *epoch >= 0),
-            replicas: partition.replica_nodes,
-            isr: partition.isr_nodes,
-            offline_replicas: partition.offline_replicas,
+            replicas: partition.replica_nodes.to_vec(),
+            isr: partition.isr_nodes.to_vec(),
+            offline_replicas: partition.offline_replicas.to_vec(),
         })
         .collect();
     partitions.sort_unstable_by_key(|partition| partition.partition);

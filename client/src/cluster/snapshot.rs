@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use krafka_protocol::{ErrorCode, Str, Uuid};
+use krafka_protocol::{ErrorCode, NodeIds, Str, Uuid};
 
 /// A broker's address, as its cluster advertises it (or as the user gave it: then `id` is negative).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,15 +45,15 @@ pub(crate) struct PartitionView {
     pub(crate) leader: Option<i32>,
     /// The highest leader epoch that was seen, or -1 if none was. An answer without an epoch does not lower it.
     pub(crate) leader_epoch: i32,
-    pub(crate) replicas: Vec<i32>,
-    pub(crate) isr: Vec<i32>,
-    pub(crate) offline: Vec<i32>,
+    pub(crate) replicas: NodeIds,
+    pub(crate) isr: NodeIds,
+    pub(crate) offline: NodeIds,
 }
 
 impl PartitionView {
     /// A partition of which nothing is known but that it exists.
     pub(crate) fn leaderless() -> Self {
-        Self { leader: None, leader_epoch: -1, replicas: Vec::new(), isr: Vec::new(), offline: Vec::new() }
+        Self { leader: None, leader_epoch: -1, replicas: NodeIds::new(), isr: NodeIds::new(), offline: NodeIds::new() }
     }
 }
 

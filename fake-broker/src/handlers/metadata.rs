@@ -1,7 +1,7 @@
 //! Metadata: the nodes, and the leaders of topics.
 
 use krafka_protocol::api::metadata::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
-use krafka_protocol::{ErrorCode, MetadataRequest, MetadataResponse, Str, Uuid};
+use krafka_protocol::{ErrorCode, MetadataRequest, MetadataResponse, NodeIds, Str, Uuid};
 
 use super::operations;
 use crate::context::{Context, Outcome};
@@ -126,7 +126,7 @@ fn describe_partition(state: &State, cx: &Context, index: i32, partition: &Parti
     let is_up = |node: &i32| state.nodes.is_up(*node);
     // Version 0 has no list of offline replicas: it leaves dead ones out, and says so by an error.
     let shown =
-        |nodes: &[i32]| -> Vec<i32> { nodes.iter().copied().filter(|node| cx.version > 0 || is_up(node)).collect() };
+        |nodes: &[i32]| -> NodeIds { nodes.iter().copied().filter(|node| cx.version > 0 || is_up(node)).collect() };
     let replica_nodes = shown(&partition.replicas);
     let error = match partition.leader {
         None => ErrorCode::LEADER_NOT_AVAILABLE,

@@ -253,8 +253,7 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     let mut out: TokenStream = plain
         .iter()
         .map(|field| {
-            let (ident, take) = (field.ident, field.take(structure));
-            let statement = quote!(self.#ident = #take;);
+            let statement = field.fill(structure);
             if field.is_partial(message) {
                 let present = field.is_present(message);
                 quote!(if #present { #statement })
@@ -266,6 +265,7 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     if message.flexible.is_none() {
         return out;
     }
+    // A tag may come twice: then the last one counts, and nothing of the first is left.
     let arms = tagged.iter().map(|field| {
         let (ident, take, present) = (field.ident, field.take(structure), field.is_present(message));
         let tag = field.tag.expect("a tagged field");

@@ -181,6 +181,20 @@ impl<'a> Field<'a> {
         self.at(structure, call)
     }
 
+    /// The statement that reads the value, where the field is at its default.
+    pub(crate) fn fill(&self, structure: &str) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        if self.nullable.is_some() {
+            let take = self.take(structure);
+            return quote!(self.#ident = #take;);
+        }
+        let call = quote! {
+            <#inner as ::krafka_protocol::wire::Wire>::fill(&mut self.#ident, input, version, flexible)
+        };
+        let fill = self.at(structure, call);
+        quote!(#fill;)
+    }
+
     /// Adds the field to the path of an error.
     fn at(&self, structure: &str, call: TokenStream) -> TokenStream {
         let name = self.name();

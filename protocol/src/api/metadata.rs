@@ -5,7 +5,7 @@
 //! question (KIP-516); 13 has one error for the whole answer, of which REBOOTSTRAP_REQUIRED is the
 //! reason (KIP-1102).
 
-use crate::{Message, Str, Uuid};
+use crate::{Message, NodeIds, Str, Uuid};
 
 /// Asks for the brokers of the cluster and for the partitions of some topics.
 #[derive(Clone, Debug, PartialEq, Message)]
@@ -125,10 +125,10 @@ pub struct MetadataResponsePartition {
     #[field(versions = 7.., ignorable, default = -1)]
     pub leader_epoch: i32,
     /// Every broker that holds a replica, the preferred leader first.
-    pub replica_nodes: Vec<i32>,
+    pub replica_nodes: NodeIds,
     /// The replicas that have kept up with the leader.
-    pub isr_nodes: Vec<i32>,
+    pub isr_nodes: NodeIds,
     /// The replicas whose broker or disk is down.
     #[field(versions = 5.., ignorable)]
-    pub offline_replicas: Vec<i32>,
+    pub offline_replicas: NodeIds,
 }

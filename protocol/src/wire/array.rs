@@ -149,7 +149,7 @@ impl<T: Wire> Elements for Vec<T> {
 
 /// The number of bytes of the length of bytes or of an array.
 #[inline]
-fn len_size(len: Option<usize>, flexible: bool) -> usize {
+pub(super) fn len_size(len: Option<usize>, flexible: bool) -> usize {
     match (flexible, len) {
         (true, Some(len)) => compact_len_size(len),
         (true, None) => 1,

@@ -9,6 +9,7 @@
 
 mod array;
 mod error;
+mod node_ids;
 mod reader;
 mod scalar;
 mod string;
@@ -17,6 +18,7 @@ mod uuid;
 mod writer;
 
 pub use error::{DecodeError, EncodeError};
+pub use node_ids::NodeIds;
 pub use reader::{OpenTag, Reader};
 pub use string::Str;
 pub use structure::{put_option, size_option, take_option};
@@ -55,6 +57,15 @@ pub trait Wire: Sized + Default {
     /// # Errors
     /// When the bytes are no such value.
     fn take(input: &mut Reader, version: i16, flexible: bool) -> Result<Self, DecodeError>;
+    /// Reads a value into one that is at its default, which saves moving a large one.
+    ///
+    /// # Errors
+    /// When the bytes are no such value.
+    #[inline]
+    fn fill(&mut self, input: &mut Reader, version: i16, flexible: bool) -> Result<(), DecodeError> {
+        *self = Self::take(input, version, flexible)?;
+        Ok(())
+    }
     /// Reads the elements of an array whose length has been believed.
     ///
     /// # Errors

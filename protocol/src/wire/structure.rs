@@ -34,6 +34,11 @@ impl<M: Message> Wire for M {
     }
 
     #[inline]
+    fn fill(&mut self, input: &mut Reader, version: i16, _flexible: bool) -> Result<(), DecodeError> {
+        Message::fill(self, input, version)
+    }
+
+    #[inline]
     fn take_elements(
         count: usize,
         input: &mut Reader,
@@ -43,7 +48,7 @@ impl<M: Message> Wire for M {
         let mut elements = Vec::new();
         elements.resize_with(count, Self::default);
         for element in &mut elements {
-            element.fill(input, version)?;
+            Message::fill(element, input, version)?;
         }
         Ok(elements)
     }

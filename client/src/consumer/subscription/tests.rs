@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use krafka_protocol::NodeIds;
+
 use super::*;
 use crate::cluster::{Node, PartitionView, TopicView};
 
@@ -13,9 +15,9 @@ fn snapshot(id: u8, leader: i32, epoch: i32) -> Snapshot {
     let view = PartitionView {
         leader: Some(leader),
         leader_epoch: epoch,
-        replicas: vec![1, 2],
-        isr: vec![1, 2],
-        offline: vec![],
+        replicas: [1, 2].into(),
+        isr: [1, 2].into(),
+        offline: NodeIds::new(),
     };
     let topic = TopicView { name: Str::from("t"), id: Uuid([id; 16]), is_internal: false, partitions: vec![view] };
     Snapshot {
