@@ -193,9 +193,10 @@ pub(super) async fn run(
     let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false };
     let mut channel = Channel::new(rules, drive::now());
     let mut has_callers = true;
+    let mut has_answered = false;
     // The handshake may have read past its own end.
     take_frames(&mut io.reader, &mut channel);
-    while carry_out(&mut channel, &mut io.writer, &shared).is_continue() {
+    while carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered).is_continue() {
         shared.pending.store(channel.pending(), Ordering::Relaxed);
         shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
         tokio::select! {
@@ -223,7 +224,7 @@ pub(super) async fn run(
     while let Ok(input) = inputs.try_recv() {
         channel.handle(input, drive::now());
     }
-    let _ = carry_out(&mut channel, &mut io.writer, &shared);
+    let _ = carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered);
     shared.pending.store(0, Ordering::Relaxed);
     // Best effort: the peer may be gone or not read any more.
     let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;
@@ -251,12 +252,14 @@ fn carry_out(
     channel: &mut Channel<Frame, Outcome>,
     writer: &mut FrameWriter<Frame>,
     shared: &Shared,
+    has_answered: &mut bool,
 ) -> ControlFlow<()> {
     let mut flow = ControlFlow::Continue(());
     while let Some(action) = channel.poll(drive::now()) {
         match action {
             Action::Write(frame) => writer.push(frame),
             Action::Answer { waiter, body } => {
+                *has_answered = true;
                 if let Some(silence) = waiter.answer(body) {
                     tracing::debug!(node = %shared.node, ?silence, "throttled");
                     channel.handle(Input::Throttled(silence), drive::now());
@@ -264,7 +267,7 @@ fn carry_out(
             }
             Action::Sent(waiter) => waiter.sent(),
             Action::Fail { waiter, failure, possibly_written } => {
-                let error = explain(&failure, waiter.key().name(), &shared.node);
+                let error = explain(&failure, waiter.key().name(), &shared.node, *has_answered);
                 let error = if possibly_written { CallError::sent(error) } else { CallError::unsent(error) };
                 waiter.fail(error);
             }
@@ -281,8 +284,14 @@ fn carry_out(
 
 /// What a failure means for one request.
 #[cold]
-fn explain(failure: &Failure, what: &str, node: &Node) -> KrafkaError {
+fn explain(failure: &Failure, what: &str, node: &Node, has_answered: bool) -> KrafkaError {
     match failure {
+        // A listener that wants SASL answers ApiVersions, and closes at anything else.
+        Failure::Lost(Loss::Ended) if !has_answered => {
+            let why = "the broker closed the connection at the first request; does the listener want SASL, for which the \
+                       client has no credentials, or others?";
+            error::lost(what, node, io::ErrorKind::ConnectionReset, why)
+        }
         Failure::TimedOut(after) => error::late(what, node, *after),
         Failure::Behind => {
             let why = "an earlier request on the same connection failed and closed it";

@@ -33,8 +33,8 @@ use super::partitioner::{Partitioner, Partitions, Sticky, partition_of_key};
 use super::record::Record;
 use super::sender::Input;
 use crate::cluster::{Snapshot, TopicView};
-use crate::network::Connection;
 use crate::error::{KrafkaError, Result};
+use crate::network::Connection;
 use crate::rng::Rng;
 
 /// What the producer's task hears of.
@@ -245,7 +245,8 @@ impl Accumulator {
         if let Some(topic) = left {
             topic.switch(Some(partition.destination.partition));
         }
-        let handle = handle.map_err(|error| KrafkaError::config(format!("a record for {}: {error}", record.topic())))?;
+        let handle =
+            handle.map_err(|error| KrafkaError::config(format!("a record for {}: {error}", record.topic())))?;
         Ok(Append::Done(handle))
     }
 

@@ -64,12 +64,8 @@ impl OpenBatch {
             Some(timestamp) => timestamp,
             None => self.clock.read(|| time.wall_ms()),
         };
-        let index = self.builder.try_append(
-            timestamp,
-            record.key.as_deref(),
-            record.value.as_deref(),
-            &record.headers,
-        )?;
+        let index =
+            self.builder.try_append(timestamp, record.key.as_deref(), record.value.as_deref(), &record.headers)?;
         Ok(self.receipt.handle(index, timestamp))
     }
 
@@ -236,34 +232,36 @@ impl Batch {
         };
         let mut lease = self.lease.take();
         // The parts share what the whole one leased; the first one takes what is over.
-        let mut leases: Vec<_> = sealed.iter().map(|part| lease.as_mut()?.part(part.encoded_len() + OVERHEAD)).collect();
+        let mut leases: Vec<_> =
+            sealed.iter().map(|part| lease.as_mut()?.part(part.encoded_len() + OVERHEAD)).collect();
         match (&mut leases[0], lease) {
             (Some(first), Some(rest)) => first.merge(rest),
             (first, rest) => *first = rest,
         }
         let starts = std::iter::once(0).chain(ends);
-        let parts = sealed.into_iter().zip(receipts).zip(leases).zip(starts).map(|(((sealed, receipt), lease), start)| {
-            let mut part = Self {
-                order: Order { number: self.order.number, part: self.order.part + start },
-                destination: self.destination.clone(),
-                created: self.created,
-                attempts: self.attempts,
-                possibly_written: false,
-                last_error: self.last_error.clone(),
-                stamp: None,
-                sealed,
-                receipt,
-                lease,
-            };
-            if let Some(stamp) = self.stamp {
-                let base_sequence = match stamp.base_sequence {
-                    -1 => -1,
-                    sequence => later(sequence, start),
+        let parts =
+            sealed.into_iter().zip(receipts).zip(leases).zip(starts).map(|(((sealed, receipt), lease), start)| {
+                let mut part = Self {
+                    order: Order { number: self.order.number, part: self.order.part + start },
+                    destination: self.destination.clone(),
+                    created: self.created,
+                    attempts: self.attempts,
+                    possibly_written: false,
+                    last_error: self.last_error.clone(),
+                    stamp: None,
+                    sealed,
+                    receipt,
+                    lease,
                 };
-                part.stamp(Stamp { base_sequence, ..stamp });
-            }
-            part
-        });
+                if let Some(stamp) = self.stamp {
+                    let base_sequence = match stamp.base_sequence {
+                        -1 => -1,
+                        sequence => later(sequence, start),
+                    };
+                    part.stamp(Stamp { base_sequence, ..stamp });
+                }
+                part
+            });
         Ok(parts.collect())
     }
 
@@ -291,7 +289,13 @@ mod tests {
         let (mut clock, readings) = (Clock::new(), std::cell::Cell::new(0));
 
         for _ in 0..1_600 {
-            assert_eq!(clock.read(|| { readings.set(readings.get() + 1); 7 }), 7);
+            assert_eq!(
+                clock.read(|| {
+                    readings.set(readings.get() + 1);
+                    7
+                }),
+                7
+            );
         }
 
         assert!((100..110).contains(&readings.get()), "{readings:?}");

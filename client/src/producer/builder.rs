@@ -271,8 +271,7 @@ impl ProducerBuilder {
         let seed = environment.seed().wrapping_add(owner);
         let counters = Arc::new(Counters::default());
         let (inputs, receiver) = mpsc::unbounded_channel();
-        let accumulator =
-            Arc::new(Accumulator::new(settings.clone(), partitioner, inputs, counters.clone(), seed));
+        let accumulator = Arc::new(Accumulator::new(settings.clone(), partitioner, inputs, counters.clone(), seed));
         let world = World {
             network: kafka.network().clone(),
             cluster: kafka.cluster().clone(),
@@ -338,7 +337,9 @@ fn check(settings: &Settings) -> Result<(), String> {
         ));
     }
     if delivery_timeout > MOST {
-        return Err(format!("delivery_timeout ({delivery_timeout:?}) is longer than the {MOST:?} that the protocol can say"));
+        return Err(format!(
+            "delivery_timeout ({delivery_timeout:?}) is longer than the {MOST:?} that the protocol can say"
+        ));
     }
     let room = settings.batch_size.saturating_add(OVERHEAD);
     if settings.buffer_memory < room {

@@ -120,8 +120,7 @@ impl Receipt {
 
     /// Passes the duty on to smaller batches, whose first records behind them are at `ends`.
     pub(super) fn split(mut self, ends: &[u32]) -> Vec<Self> {
-        let parts: Vec<_> =
-            ends.iter().map(|_| Self::new(self.cell.destination.clone(), self.token.clone())).collect();
+        let parts: Vec<_> = ends.iter().map(|_| Self::new(self.cell.destination.clone(), self.token.clone())).collect();
         let cells = ends.iter().copied().zip(parts.iter().map(|part| part.cell.clone())).collect();
         self.finish(Settled::Split(cells));
         parts

@@ -147,11 +147,7 @@ fn by_topic(mut batches: Vec<Outgoing>) -> Vec<TopicProduceData> {
         let data = PartitionProduceData { index: destination.partition, records: Some(records) };
         match topics.last_mut() {
             Some(topic) if topic.name == destination.name => topic.partition_data.push(data),
-            _ => topics.push(TopicProduceData {
-                name: destination.name.clone(),
-                topic_id,
-                partition_data: vec![data],
-            }),
+            _ => topics.push(TopicProduceData { name: destination.name.clone(), topic_id, partition_data: vec![data] }),
         }
     }
     topics

@@ -296,7 +296,9 @@ fn no_memory(record: &Record, max_block: Duration, total: usize) -> KrafkaError 
 #[cold]
 fn no_metadata(name: &Str, max_block: Duration, last: Option<KrafkaError>) -> KrafkaError {
     let why = last.map_or_else(String::new, |error| format!(": {error}"));
-    KrafkaError::timeout(format!("sending to topic '{name}': its metadata did not come within {max_block:?} (max_block){why}"))
+    KrafkaError::timeout(format!(
+        "sending to topic '{name}': its metadata did not come within {max_block:?} (max_block){why}"
+    ))
 }
 
 /// Why a topic cannot have this name, if it cannot.

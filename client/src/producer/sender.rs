@@ -15,9 +15,9 @@
 
 mod answers;
 mod partition;
-mod topics;
 #[cfg(test)]
 mod tests;
+mod topics;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -456,7 +456,10 @@ impl<L: Clone> Sender<L> {
     /// What a broker could be sent, or told, now.
     fn drain(&mut self, id: i32, now: Instant) -> Option<Action<L>> {
         let peer = self.peers.get_mut(&id)?;
-        if peer.ready.is_empty() || peer.in_flight >= MAX_IN_FLIGHT_PRODUCE || peer.not_before.is_some_and(|at| at > now) {
+        if peer.ready.is_empty()
+            || peer.in_flight >= MAX_IN_FLIGHT_PRODUCE
+            || peer.not_before.is_some_and(|at| at > now)
+        {
             return None;
         }
         let (link, number) = match &peer.link {

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use krafka_protocol::api::produce::{PartitionProduceResponse, ProduceResponse};
 use krafka_protocol::ErrorCode;
+use krafka_protocol::api::produce::{PartitionProduceResponse, ProduceResponse};
 
 use super::{Action, Entry, Link, Sender, Timer};
 use crate::cluster::{LeaderHint, Node};
@@ -27,13 +27,7 @@ enum Again {
 }
 
 impl<L: Clone> Sender<L> {
-    pub(super) fn answered(
-        &mut self,
-        request: u64,
-        response: &ProduceResponse,
-        pause: Option<Duration>,
-        now: Instant,
-    ) {
+    pub(super) fn answered(&mut self, request: u64, response: &ProduceResponse, pause: Option<Duration>, now: Instant) {
         let Some(sent) = self.requests.remove(&request) else { return };
         if let Some(peer) = self.peers.get_mut(&sent.node) {
             peer.in_flight -= 1;
@@ -54,7 +48,8 @@ impl<L: Clone> Sender<L> {
             match by_name.or_else(|| answers.get(&(&entry.topic_id.0[..], destination.partition))) {
                 Some(answer) => self.judge(batch, answer, response, sent.node, now),
                 None => {
-                    let what = format!("producing to {}: the broker's answer leaves the partition out", batch.destination);
+                    let what =
+                        format!("producing to {}: the broker's answer leaves the partition out", batch.destination);
                     let error = KrafkaError::protocol(crate::ProtocolErrorKind::UnexpectedResponse, what);
                     self.retry(batch, error, true, Again::Later, now);
                 }
@@ -207,14 +202,7 @@ impl<L: Clone> Sender<L> {
     }
 
     /// Makes smaller batches of one that the broker found too large; a single record that is too large fails.
-    fn split(
-        &mut self,
-        mut batch: Batch,
-        code: ErrorCode,
-        answer: &PartitionProduceResponse,
-        node: i32,
-        now: Instant,
-    ) {
+    fn split(&mut self, mut batch: Batch, code: ErrorCode, answer: &PartitionProduceResponse, node: i32, now: Instant) {
         let slot = batch.destination.slot;
         if batch.count() > 1 {
             match batch.split(&mut self.compressor, &mut self.decompressor) {
@@ -227,7 +215,10 @@ impl<L: Clone> Sender<L> {
                     return self.stir(slot, now);
                 }
                 Err(error) => {
-                    let what = format!("producing to {}: too large for the broker, and not to be split: {error}", batch.destination);
+                    let what = format!(
+                        "producing to {}: too large for the broker, and not to be split: {error}",
+                        batch.destination
+                    );
                     return self.give_up(batch, Settled::Failed(KrafkaError::broker(code, what)));
                 }
             }

@@ -144,7 +144,8 @@ impl<L: Clone> Sender<L> {
     fn late(&mut self, slot: usize, possibly_written: bool, why: String) -> KrafkaError {
         let timeout = self.settings.delivery_timeout;
         let destination = &self.partition(slot).destination;
-        let message = format!("producing to {destination}: not acknowledged within {timeout:?} (delivery_timeout): {why}");
+        let message =
+            format!("producing to {destination}: not acknowledged within {timeout:?} (delivery_timeout): {why}");
         KrafkaError::DeliveryTimeout { possibly_written, message: message.into() }
     }
 

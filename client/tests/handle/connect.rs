@@ -1,0 +1,262 @@
+//! First contact: which servers are tried, and what is said when none is of use.
+
+use std::io;
+use std::time::Duration;
+
+use krafka::testing::{FakeCluster, KafkaVersion};
+use krafka::{Connect, Connecting, Environment, Kafka, KrafkaError, ProtocolErrorKind, Stream};
+use krafka_protocol::ApiKey;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use super::{assert_says, client};
+
+/// Fails to connect within the timeout, in virtual time; the error.
+async fn refused(builder: krafka::KafkaBuilder, within: Duration) -> KrafkaError {
+    let start = Instant::now();
+    let error = builder.connect().await.expect_err("nobody to connect to");
+    assert!(start.elapsed() <= within, "it took {:?}", start.elapsed());
+    error
+}
+
+/// CB-01.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_is_passed_over() {
+    let fake = FakeCluster::builder().nodes(3).start_on_pipes();
+    fake.crash(1);
+    fake.crash(2);
+    let start = Instant::now();
+
+    client(&fake).connect().await.expect("node 3 is up");
+
+    assert_eq!(start.elapsed(), Duration::ZERO, "nothing had to be waited for");
+}
+
+/// CB-03.
+#[tokio::test(start_paused = true)]
+async fn when_all_are_down_the_error_names_them_all() {
+    let fake = FakeCluster::builder().nodes(2).start_on_pipes();
+    fake.crash(1);
+    fake.crash(2);
+
+    let error = refused(client(&fake), Duration::from_secs(15)).await;
+
+    for address in fake.bootstrap().split(',') {
+        assert_says(&error, &[address]);
+    }
+    assert_says(&error, &["gave up after 15s"]);
+    assert!(error.is_retriable());
+}
+
+/// Applications start before their clusters.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_comes_up_late_is_found() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    fake.crash(1);
+    let connecting = tokio::spawn(client(&fake).connect());
+
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    fake.restart(1);
+
+    connecting.await.expect("no panic").expect("the node is up");
+}
+
+/// MD-15: a client that connects loads no topic.
+#[tokio::test(start_paused = true)]
+async fn connecting_asks_for_no_topics() {
+    let fake = FakeCluster::builder().nodes(1).topic("orders", 3).start_on_pipes();
+
+    let _kafka = client(&fake).connect().await.expect("it is up");
+
+    let history = fake.history();
+    let asked: Vec<_> = history.requests::<krafka_protocol::MetadataRequest>().map(|r| r.topics.clone()).collect();
+    assert_eq!(asked, [Some(Vec::new())]);
+    let keys: Vec<_> = history.iter().map(|event| event.key).collect();
+    assert_eq!(keys, [ApiKey::ApiVersions, ApiKey::Metadata]);
+}
+
+/// AV-01: an older broker costs one more round trip, and no more.
+#[tokio::test(start_paused = true)]
+async fn every_kafka_version_is_spoken_with() {
+    for version in KafkaVersion::ALL {
+        let fake = FakeCluster::builder().nodes(1).as_version(version).start_on_pipes();
+
+        let kafka = client(&fake).connect().await.expect("it is up");
+        kafka.admin().describe_cluster().await.expect("it is served");
+
+        let hellos = fake.history().count(ApiKey::ApiVersions);
+        assert!((2..=4).contains(&hellos), "{version:?}: {hellos} ApiVersions for two connections");
+    }
+}
+
+/// Accepts, and never says a word.
+struct Mute;
+
+impl Connect for Mute {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(async {
+            let (ours, theirs) = tokio::io::duplex(1024);
+            tokio::spawn(async move {
+                let _open = theirs;
+                std::future::pending::<()>().await;
+            });
+            let stream: Box<dyn Stream> = Box::new(ours);
+            Ok(stream)
+        })
+    }
+}
+
+/// Never accepts.
+struct Hole;
+
+impl Connect for Hole {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// CB-07.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_is_named_in_time() {
+    let builder = Kafka::builder("kafka:9092").environment(Environment::new(Mute, 1));
+
+    let error = refused(builder, Duration::from_secs(15)).await;
+
+    assert_says(&error, &["kafka:9092", "no answer to ApiVersions within 10s", "connect_timeout"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_reached_is_named_in_time() {
+    let builder = Kafka::builder("kafka:9092").environment(Environment::new(Hole, 1));
+
+    let error = refused(builder, Duration::from_secs(15)).await;
+
+    assert_says(&error, &["kafka:9092", "no connection within 10s", "connect_timeout"]);
+}
+
+/// AU-01.
+#[tokio::test(start_paused = true)]
+async fn sasl_plain_is_accepted() {
+    let fake = FakeCluster::builder().nodes(2).sasl_plain("alice", "hunter2").start_on_pipes();
+
+    let kafka = client(&fake).sasl_plain("alice", "hunter2").connect().await.expect("the password is right");
+
+    assert_eq!(kafka.admin().describe_cluster().await.expect("it is served").brokers.len(), 2);
+}
+
+/// AU-02.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_password_is_told_at_once_and_not_shown() {
+    let fake = FakeCluster::builder().nodes(1).sasl_plain("alice", "hunter2").start_on_pipes();
+
+    let error = refused(client(&fake).sasl_plain("alice", "swordfish"), Duration::from_secs(1)).await;
+
+    assert!(matches!(error, KrafkaError::Auth { .. }) && !error.is_retriable(), "{error:?}");
+    assert_says(&error, &["PLAIN", &fake.bootstrap()]);
+    assert!(!format!("{error:?}").contains("swordfish"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_wants_sasl_is_hinted_at() {
+    let fake = FakeCluster::builder().nodes(1).sasl_plain("alice", "hunter2").start_on_pipes();
+
+    let error = refused(client(&fake), Duration::from_secs(15)).await;
+
+    assert_says(&error, &["SASL"]);
+}
+
+#[tokio::test]
+async fn bad_settings_are_named() {
+    let check = async |builder: krafka::KafkaBuilder, words: &[&str]| {
+        let error = builder.connect().await.expect_err("a setting is wrong");
+        assert!(matches!(error, KrafkaError::Config { .. }), "{error:?}");
+        assert_says(&error, words);
+    };
+
+    check(Kafka::builder(""), &["no bootstrap server"]).await;
+    check(Kafka::builder("kafka"), &["'kafka' has no port"]).await;
+    check(Kafka::builder("kafka:1").request_timeout(Duration::ZERO), &["request_timeout is zero"]).await;
+    check(Kafka::builder("kafka:1").max_response_size(10), &["max_response_size is 10"]).await;
+    check(Kafka::builder("kafka:1").max_connections(0), &["max_connections is 0"]).await;
+    check(Kafka::builder("kafka:1").sasl_plain("", "x"), &["sasl_plain", "user name is empty"]).await;
+    check(Kafka::builder("kafka:1").client_id("x".repeat(40_000)), &["client_id"]).await;
+}
+
+/// A TCP server that answers whatever comes with these bytes; its address.
+async fn server(says: &'static [u8]) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // The client may be gone already.
+            let _ = stream.write_all(says).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_port_that_speaks_http_is_told_so() {
+    let address = server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
+
+    let error = Kafka::builder(&address).connect().await.expect_err("it is no broker");
+
+    assert!(matches!(error, KrafkaError::Protocol { kind: ProtocolErrorKind::NotKafka, .. }), "{error:?}");
+    assert_says(&error, &[&address, "HTTP", "Kafka listener"]);
+}
+
+#[tokio::test]
+async fn a_port_that_speaks_tls_is_told_so() {
+    let address = server(&[0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x32]).await;
+
+    let error = Kafka::builder(&address).connect().await.expect_err("it is no plaintext listener");
+
+    assert!(matches!(error, KrafkaError::Protocol { kind: ProtocolErrorKind::NotKafka, .. }), "{error:?}");
+    assert_says(&error, &[&address, "TLS"]);
+}
+
+/// CB-08: it accepts and closes at once, for ever.
+#[tokio::test]
+async fn a_port_that_closes_at_once_is_told_so() {
+    let address = server(b"").await;
+
+    let builder = Kafka::builder(&address).bootstrap_timeout(Duration::from_millis(300));
+    let error = builder.connect().await.expect_err("it is no broker");
+
+    assert_says(&error, &[&address, "closed the connection during the handshake", "TLS or SASL"]);
+}
+
+#[tokio::test]
+async fn a_refused_port_is_told_with_a_remedy() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    drop(listener);
+
+    let builder = Kafka::builder(&address).bootstrap_timeout(Duration::from_millis(300));
+    let error = builder.connect().await.expect_err("nobody listens");
+
+    assert_says(&error, &[&address, "refused", "is the broker running"]);
+    let KrafkaError::Network { source, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+/// CB-04.
+#[tokio::test]
+async fn an_unknown_host_is_told_with_a_remedy() {
+    let builder = Kafka::builder("no-such-host.invalid:9092").bootstrap_timeout(Duration::from_millis(300));
+
+    let error = builder.connect().await.expect_err("there is no such host");
+
+    assert_says(&error, &["no-such-host.invalid:9092"]);
+}
+
+#[tokio::test]
+async fn tcp_works() {
+    let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start().await.expect("free ports");
+
+    let kafka = Kafka::builder(fake.bootstrap()).connect().await.expect("it is up");
+
+    assert_eq!(kafka.admin().describe_cluster().await.expect("it is served").brokers.len(), 3);
+}

@@ -1,0 +1,227 @@
+//! A connection's life: loss, timeouts, throttling, idleness, limits.
+
+use std::time::Duration;
+
+use krafka::testing::FakeCluster;
+use krafka::{Kafka, KrafkaError};
+use krafka_protocol::ApiKey;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{assert_says, client};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn connected(fake: &FakeCluster) -> Kafka {
+    client(fake).connect().await.expect("it is up")
+}
+
+fn one_node() -> FakeCluster {
+    FakeCluster::builder().nodes(1).topic("orders", 3).start_on_pipes()
+}
+
+/// Lets all that is ready run.
+async fn settle() {
+    sleep(Duration::from_millis(1)).await;
+}
+
+/// CB-12, CB-14.
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_replaced_and_the_call_repeated() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    let rule = fake.when(ApiKey::DescribeCluster).times(2).drop_connection();
+
+    kafka.admin().describe_cluster().await.expect("the third attempt is answered");
+
+    assert_eq!(rule.hits(), 2);
+}
+
+/// CB-15.
+#[tokio::test(start_paused = true)]
+async fn a_request_without_an_answer_is_repeated_on_another_connection() {
+    let fake = one_node();
+    let kafka = client(&fake).request_timeout(5 * SECOND).connect().await.expect("it is up");
+    fake.when(ApiKey::DescribeCluster).times(1).silence();
+    let start = Instant::now();
+
+    kafka.admin().describe_cluster().await.expect("the second attempt is answered");
+
+    assert!((5..8).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    let history = fake.history();
+    let connections: Vec<_> = history.of(ApiKey::DescribeCluster).map(|event| event.connection).collect();
+    assert_ne!(connections[0], connections[1]);
+    settle().await;
+    assert_eq!(fake.connections(1), 2, "the late one is closed; bootstrap and node 1 have one each");
+}
+
+/// TH-01.
+#[tokio::test(start_paused = true)]
+async fn a_throttle_delays_the_next_request() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    fake.when(ApiKey::DescribeCluster).times(1).throttle(7 * SECOND);
+    let start = Instant::now();
+
+    kafka.admin().describe_cluster().await.expect("it is answered at once");
+    let first = start.elapsed();
+    kafka.admin().describe_cluster().await.expect("it is answered after the silence");
+
+    assert!(first < SECOND, "{first:?}");
+    assert!((7..8).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
+
+/// TH-03: and the request that waited is never sent.
+#[tokio::test(start_paused = true)]
+async fn a_caller_need_not_wait_out_a_throttle() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    fake.when(ApiKey::DescribeCluster).times(1).throttle(60 * SECOND);
+    kafka.admin().describe_cluster().await.expect("it is answered at once");
+
+    let error = kafka.admin().with_timeout(2 * SECOND).describe_cluster().await.expect_err("it is too late");
+    sleep(120 * SECOND).await;
+
+    assert!(matches!(error, KrafkaError::Timeout { .. }), "{error:?}");
+    assert_eq!(fake.history().count(ApiKey::DescribeCluster), 1);
+}
+
+/// TH-04.
+#[tokio::test(start_paused = true)]
+async fn a_throttle_longer_than_the_request_timeout_is_no_timeout() {
+    let fake = one_node();
+    let kafka = client(&fake).request_timeout(5 * SECOND).connect().await.expect("it is up");
+    fake.when(ApiKey::DescribeCluster).times(1).throttle(40 * SECOND);
+    kafka.admin().describe_cluster().await.expect("it is answered at once");
+    let connections = fake.history().count(ApiKey::ApiVersions);
+
+    kafka.admin().describe_cluster().await.expect("it is answered after the silence");
+
+    assert_eq!(fake.history().count(ApiKey::ApiVersions), connections, "on the same connection");
+}
+
+/// CB-10.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_calls_share_a_connection() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            let admin = kafka.admin();
+            tokio::spawn(async move { admin.describe_cluster().await })
+        })
+        .collect();
+    for call in calls {
+        call.await.expect("no panic").expect("it is answered");
+    }
+
+    assert_eq!(fake.connections(1), 2, "one to the bootstrap server, one to node 1");
+}
+
+/// CB-11 and the cancellation of a request that was written.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_does_not_disturb_the_others() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    fake.when(ApiKey::DescribeCluster).times(1).delay(3 * SECOND);
+
+    let dropped = timeout(SECOND, kafka.admin().describe_cluster()).await;
+    let topics = kafka.admin().list_topics().await.expect("its answer is its own");
+
+    assert!(dropped.is_err());
+    assert_eq!(topics.len(), 1);
+    assert_eq!(fake.history().count(ApiKey::DescribeCluster), 1);
+}
+
+/// CB-13: the idle connection is closed, and the next call opens another.
+#[tokio::test(start_paused = true)]
+async fn idle_connections_close() {
+    let fake = one_node();
+    let kafka = client(&fake).connections_max_idle(60 * SECOND).connect().await.expect("it is up");
+    kafka.admin().describe_cluster().await.expect("it is answered");
+    assert_eq!(fake.connections(1), 2);
+
+    sleep(61 * SECOND).await;
+    assert_eq!(fake.connections(1), 0);
+
+    kafka.admin().describe_cluster().await.expect("a new connection is made");
+    assert_eq!(fake.connections(1), 1);
+}
+
+/// MD-15: for an hour of virtual time, a client that nobody uses sends its refreshes and nothing else.
+#[tokio::test(start_paused = true)]
+async fn an_idle_client_sends_only_refreshes() {
+    let fake = one_node();
+    let _kafka = connected(&fake).await;
+    let before = fake.history().len();
+
+    sleep(3_600 * SECOND).await;
+
+    let history = fake.history();
+    let sent: Vec<_> = history.iter().skip(before).map(|event| event.key).collect();
+    let refreshes = sent.iter().filter(|key| **key == ApiKey::Metadata).count();
+    assert!((10..=14).contains(&refreshes), "{refreshes} refreshes in an hour");
+    assert!(sent.iter().all(|key| matches!(key, ApiKey::Metadata | ApiKey::ApiVersions)), "{sent:?}");
+}
+
+/// CB-24.
+#[tokio::test(start_paused = true)]
+async fn a_response_over_the_limit_is_refused() {
+    let fake = FakeCluster::builder().nodes(1).topic("orders", 200).start_on_pipes();
+    let kafka = client(&fake).max_response_size(2_000).connect().await.expect("it is up");
+
+    let error = kafka.admin().list_topics().await.expect_err("two hundred partitions do not fit");
+
+    assert_says(&error, &["max_response_size is 2000"]);
+    kafka.admin().describe_cluster().await.expect("a new connection serves what fits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_handle_closes_the_connections() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    let admin = kafka.admin();
+    admin.describe_cluster().await.expect("it is answered");
+
+    drop(kafka);
+    settle().await;
+    assert_eq!(fake.connections(1), 2, "the admin client still uses them");
+
+    drop(admin);
+    settle().await;
+    assert_eq!(fake.connections(1), 0);
+}
+
+/// CB-31.
+#[tokio::test(start_paused = true)]
+async fn closing_ends_everything_and_refuses_more() {
+    let fake = one_node();
+    let kafka = connected(&fake).await;
+    fake.when(ApiKey::DescribeCluster).times(1).delay(SECOND);
+    let admin = kafka.admin();
+    let pending = tokio::spawn(async move { admin.describe_cluster().await });
+    settle().await;
+
+    kafka.close();
+
+    pending.await.expect("no panic").expect("what was sent is answered");
+    settle().await;
+    assert_eq!(fake.connections(1), 0);
+    let error = kafka.admin().describe_cluster().await.expect_err("it is closed");
+    assert!(matches!(error, KrafkaError::Closed { .. }), "{error:?}");
+}
+
+/// CB-20.
+#[tokio::test(start_paused = true)]
+async fn the_connection_limit_holds() {
+    let fake = FakeCluster::builder().nodes(3).start_on_pipes();
+    let kafka = client(&fake).max_connections(1).connect().await.expect("one is enough");
+
+    for _ in 0..10 {
+        kafka.admin().describe_cluster().await.expect("idle ones make room");
+    }
+    settle().await;
+
+    let open: usize = fake.nodes().into_iter().map(|node| fake.connections(node)).sum();
+    assert_eq!(open, 1);
+}

@@ -1,0 +1,25 @@
+//! The handle: connecting, connections and administration. Over pipes with a paused clock, and over TCP where the socket is
+//! the point.
+
+mod admin;
+mod connect;
+mod connection;
+#[cfg(feature = "tls-ring")]
+mod tls;
+
+use krafka::testing::FakeCluster;
+use krafka::{Environment, Kafka, KafkaBuilder};
+
+/// A builder for a client of a fake cluster on pipes.
+fn client(fake: &FakeCluster) -> KafkaBuilder {
+    Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1))
+}
+
+/// Fails unless the text has all the words that its reader needs.
+#[track_caller]
+fn assert_says(error: &krafka::KrafkaError, words: &[&str]) {
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "'{text}' lacks '{word}'");
+    }
+}
