@@ -127,3 +127,36 @@ impl ControlRecord {
         Ok(batch)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_read() {
+        let abort = ControlRecord::parse(Some(&[0, 0, 0, 0]), Some(&[0, 0, 0, 0, 0, 9]));
+        // A later version adds fields behind those of the first.
+        let commit = ControlRecord::parse(Some(&[0, 1, 0, 1, 5]), Some(&[0, 1, 0, 0, 0, 9, 7]));
+
+        assert_eq!(abort, Ok(ControlRecord::Abort { coordinator_epoch: 9 }));
+        assert_eq!(commit, Ok(ControlRecord::Commit { coordinator_epoch: 9 }));
+    }
+
+    #[test]
+    fn unknown_marks_are_kept_and_malformed_ones_refused() {
+        let unknown = ControlRecord::parse(Some(&[0, 0, 0, 99]), None).expect("any type");
+
+        assert_eq!((unknown.kind(), unknown.name()), (99, "UNKNOWN"));
+        for (key, value) in [
+            (None, None),
+            (Some(&[0, 0, 0][..]), None),
+            (Some(&[0xff, 0xff, 0, 0]), Some(&[0; 6][..])),
+            (Some(&[0, 0, 0, 0]), None),
+            (Some(&[0, 0, 0, 1]), Some(&[0; 5])),
+            (Some(&[0, 0, 0, 1]), Some(&[0x80, 0, 0, 0, 0, 0])),
+        ] {
+            let error = ControlRecord::parse(key, value);
+            assert!(matches!(error, Err(RecordsError::Control { .. })), "{key:?} {value:?}: {error:?}");
+        }
+    }
+}

@@ -240,3 +240,72 @@ fn field<const N: usize>(head: &[u8; HEADER_LEN], at: usize) -> [u8; N] {
 fn put<const N: usize>(head: &mut [u8; HEADER_LEN], at: usize, bytes: [u8; N]) {
     head[at..at + N].copy_from_slice(&bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> BatchHeader {
+        BatchHeader {
+            base_offset: 40,
+            batch_length: 49,
+            partition_leader_epoch: 3,
+            crc: 0xfeed_beef,
+            attributes: Attributes(0),
+            last_offset_delta: 4,
+            base_timestamp: 1_000,
+            max_timestamp: 2_000,
+            producer_id: 7,
+            producer_epoch: 1,
+            base_sequence: i32::MAX - 2,
+            count: 5,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = [0; HEADER_LEN];
+
+        header().write(&mut bytes);
+
+        assert_eq!(BatchHeader::peek(&bytes), Ok(header()));
+    }
+
+    /// After 2147483647 comes 0, inside a batch too.
+    #[test]
+    fn sequences_wrap() {
+        let header = header();
+
+        assert_eq!([0, 2, 3, 4].map(|delta| header.sequence_at(delta)), [i32::MAX - 2, i32::MAX, 0, 1]);
+        assert_eq!(header.last_sequence(), 1);
+        assert_eq!(BatchHeader { base_sequence: -1, ..header }.last_sequence(), -1);
+    }
+
+    #[test]
+    fn the_next_offset_lies_behind_what_compaction_removed() {
+        let header = BatchHeader { count: 0, ..header() };
+
+        assert_eq!((header.last_offset(), header.next_offset()), (44, 45));
+    }
+
+    #[test]
+    fn attributes_change_one_bit_each() {
+        let attributes = Attributes(0b0101_0000)
+            .with_compression(Compression::Zstd)
+            .with_timestamp_type(TimestampType::LogAppendTime)
+            .with_transactional(false)
+            .with_control();
+
+        assert_eq!(attributes, Attributes(0b0110_1100));
+        assert!(attributes.has_delete_horizon() && attributes.is_control() && !attributes.is_transactional());
+        assert_eq!(attributes.with_compression(Compression::None).compression(), Ok(Compression::None));
+        assert_eq!(attributes.timestamp_type(), TimestampType::LogAppendTime);
+        assert!(Attributes(7).compression().is_err());
+    }
+
+    #[test]
+    fn the_delete_horizon_takes_the_place_of_the_base_timestamp() {
+        assert_eq!(header().delete_horizon_ms(), None);
+        assert_eq!(BatchHeader { attributes: Attributes(1 << 6), ..header() }.delete_horizon_ms(), Some(1_000));
+    }
+}

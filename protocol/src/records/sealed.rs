@@ -37,8 +37,8 @@ pub struct SealedBatch {
 }
 
 impl SealedBatch {
-    pub(super) fn new(header: BatchHeader, buffer: BytesMut, encoded_len: usize) -> Self {
-        Self { header, bytes: buffer.freeze(), stale: true, encoded_len }
+    pub(super) fn new(header: BatchHeader, buffer: Vec<u8>, encoded_len: usize) -> Self {
+        Self { header, bytes: buffer.into(), stale: true, encoded_len }
     }
 
     /// The number of records.

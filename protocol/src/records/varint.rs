@@ -1,8 +1,8 @@
 //! Zigzag varints, as records use them for lengths and deltas.
 
-/// Room for the longest varint of 64 bits.
+/// The length of the longest varint of 64 bits.
 pub(super) const MAX_LEN_I64: usize = 10;
-/// Room for the longest varint of 32 bits.
+/// The length of the longest varint of 32 bits.
 pub(super) const MAX_LEN_I32: usize = 5;
 
 /// Reads a 32-bit zigzag varint and moves `input` behind it; `None` if it ends early or does not fit.
@@ -79,32 +79,36 @@ pub(super) const fn len_i64(value: i64) -> usize {
 
 #[inline(always)]
 const fn len_u64(value: u64) -> usize {
-    // Seven bits a byte, and zero takes one byte.
-    (70 - (value | 1).leading_zeros() as usize) / 7
-}
-
-/// Writes the varint of `value` at the start of `out` and returns its length.
-#[inline(always)]
-pub(super) fn put_i32(out: &mut [u8], value: i32) -> usize {
-    put_u64(out, u64::from(((value << 1) ^ (value >> 31)) as u32))
-}
-
-/// Writes the varint of `value` at the start of `out` and returns its length.
-#[inline(always)]
-pub(super) fn put_i64(out: &mut [u8], value: i64) -> usize {
-    put_u64(out, ((value << 1) ^ (value >> 63)) as u64)
-}
-
-#[inline(always)]
-fn put_u64(out: &mut [u8], mut value: u64) -> usize {
-    let mut at = 0;
-    while value >= 0x80 {
-        out[at] = value as u8 | 0x80;
-        value >>= 7;
-        at += 1;
+    // Two branches that always go the same way are cheaper than the formula below.
+    if value < 0x80 {
+        1
+    } else if value < 0x4000 {
+        2
+    } else {
+        // Seven bits a byte.
+        (70 - value.leading_zeros() as usize) / 7
     }
-    out[at] = value as u8;
-    at + 1
+}
+
+/// Writes the varint of `value`.
+#[inline(always)]
+pub(super) fn push_i32(out: &mut Vec<u8>, value: i32) {
+    push_u64(out, u64::from(((value << 1) ^ (value >> 31)) as u32));
+}
+
+/// Writes the varint of `value`.
+#[inline(always)]
+pub(super) fn push_i64(out: &mut Vec<u8>, value: i64) {
+    push_u64(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+#[inline(always)]
+fn push_u64(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 #[cfg(test)]
@@ -115,19 +119,20 @@ mod tests {
     fn every_length_survives_the_round_trip() {
         let edges = (0..64).flat_map(|bit| [1_i64 << bit, (1_i64 << bit).wrapping_sub(1), -(1_i64 << (bit % 63))]);
         for value in edges.chain([0, -1, i64::MIN, i64::MAX]) {
-            let mut bytes = [0; MAX_LEN_I64];
-            let length = put_i64(&mut bytes, value);
+            let mut bytes = Vec::new();
+            push_i64(&mut bytes, value);
 
-            assert_eq!(length, len_i64(value), "{value}");
-            let mut input = &bytes[..length];
+            assert_eq!(bytes.len(), len_i64(value), "{value}");
+            let mut input = &bytes[..];
             assert_eq!(read_i64(&mut input), Some(value));
             assert!(input.is_empty());
-            assert_eq!(read_i64(&mut &bytes[..length - 1]), None, "{value} cut short");
+            assert_eq!(read_i64(&mut &bytes[..bytes.len() - 1]), None, "{value} cut short");
 
             let value = value as i32;
-            let length = put_i32(&mut bytes, value);
-            assert_eq!(length, len_i32(value), "{value}");
-            let mut input = &bytes[..length];
+            let mut bytes = Vec::new();
+            push_i32(&mut bytes, value);
+            assert_eq!(bytes.len(), len_i32(value), "{value}");
+            let mut input = &bytes[..];
             assert_eq!(read_i32(&mut input), Some(value));
             assert!(input.is_empty());
         }
