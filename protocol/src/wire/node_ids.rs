@@ -26,9 +26,12 @@ enum Repr {
 }
 
 impl NodeIds {
+    /// A constant is copied in two instructions; built in place it goes by the stack, in pieces that stall the copy.
+    const EMPTY: Self = Self(Repr::Inline { len: 0, ids: [0; INLINE] });
+
     /// No ids.
     pub const fn new() -> Self {
-        Self(Repr::Inline { len: 0, ids: [0; INLINE] })
+        Self::EMPTY
     }
 
     /// The ids.
