@@ -178,3 +178,35 @@ impl fmt::Display for ApiKey {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_name_apis_and_apis_have_numbers() {
+        for (index, key) in ApiKey::ALL.iter().enumerate() {
+            assert_eq!(ApiKey::try_from(key.code()), Ok(*key));
+            assert_eq!(usize::try_from(key.code()), Ok(index), "Kafka 4.4 has no gaps");
+        }
+        assert_eq!(ApiKey::ALL.len(), 95);
+
+        let error = ApiKey::try_from(95).unwrap_err();
+        assert_eq!(error.to_string(), "API key 95 is not one that we speak");
+    }
+
+    #[test]
+    fn the_table_and_the_messages_agree() {
+        assert!(ApiKey::SPOKEN.is_sorted());
+        for key in ApiKey::SPOKEN {
+            let schemas = key.schemas().expect("we speak it");
+            for schema in schemas {
+                assert_eq!(schema.key, Some(key.code()), "{}", schema.name);
+                assert_eq!(schema.flexible, key.flexible_since(), "{}", schema.name);
+                assert_eq!(Some(schema.versions), key.versions(), "{}", schema.name);
+            }
+            assert_eq!(schemas[0].name, format!("{key}Request"));
+            assert_eq!(schemas[1].name, format!("{key}Response"));
+        }
+    }
+}

@@ -69,6 +69,9 @@ impl Reader {
     }
 
     /// Takes `len` bytes as a slice of the frame.
+    ///
+    /// # Errors
+    /// There are fewer.
     #[inline]
     pub fn take_bytes(&mut self, len: usize) -> Result<Bytes, DecodeError> {
         if len > self.remaining() {
@@ -80,6 +83,9 @@ impl Reader {
     }
 
     /// Takes `N` bytes as an array: the root of all numbers.
+    ///
+    /// # Errors
+    /// There are fewer.
     #[inline]
     pub fn take_array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         match self.frame[self.position..self.end].first_chunk::<N>() {
@@ -104,6 +110,9 @@ impl Reader {
     }
 
     /// Moves on by `len` bytes.
+    ///
+    /// # Errors
+    /// There are fewer.
     #[inline]
     pub fn skip(&mut self, len: usize) -> Result<(), DecodeError> {
         if len > self.remaining() {
@@ -114,6 +123,9 @@ impl Reader {
     }
 
     /// Takes an unsigned varint of at most 32 bits.
+    ///
+    /// # Errors
+    /// It ends too late, or not at all.
     #[inline]
     pub fn take_varint(&mut self) -> Result<u32, DecodeError> {
         match self.frame[self.position..self.end] {

@@ -30,6 +30,9 @@ impl Str {
     }
 
     /// Takes bytes for text, if they are UTF-8.
+    ///
+    /// # Errors
+    /// They are not.
     pub fn from_utf8(bytes: Bytes) -> Result<Self, DecodeError> {
         match std::str::from_utf8(&bytes) {
             Ok(_) => Ok(Self(bytes)),
@@ -258,5 +261,94 @@ impl Nullable for Str {
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "string", length, left }));
         }
         Self::from_utf8(input.take_bytes(len)?).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::hash::DefaultHasher;
+
+    use super::*;
+
+    #[test]
+    fn a_map_keyed_by_strings_is_asked_with_plain_text() {
+        let ordered: BTreeMap<Str, i32> = [("b".into(), 2), ("a".into(), 1), ("é".into(), 3)].into();
+        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            value(&mut hasher);
+            hasher.finish()
+        };
+
+        assert_eq!(ordered.keys().map(Str::as_str).collect::<Vec<_>>(), ["a", "b", "é"]);
+        assert_eq!(ordered.get("é"), Some(&3));
+        assert_eq!(hash(&|state| Str::from("orders").hash(state)), hash(&|state| "orders".hash(state)));
+    }
+
+    #[test]
+    fn strings_are_ordered_as_text_is() {
+        let texts = ["", "Z", "a", "ab", "b", "é", "€", "\u{ffff}", "𝄞"];
+
+        let ordered: BTreeSet<Str> = texts.iter().rev().copied().map(Str::from).collect();
+
+        assert!(ordered.iter().eq(texts));
+    }
+
+    #[test]
+    fn every_source_gives_the_same_text() {
+        let sources = [
+            Str::from("orders"),
+            Str::from(String::from("orders")),
+            Str::from(Arc::from("orders")),
+            Str::from_static("orders"),
+            Str::from_utf8(Bytes::from_static(b"orders")).unwrap(),
+            Str::from("orders").detached(),
+        ];
+
+        for text in sources {
+            assert_eq!(text, "orders");
+            assert_eq!(text.to_string(), "orders");
+            assert_eq!(format!("{text:?}"), "\"orders\"");
+        }
+    }
+
+    #[test]
+    fn a_detached_string_lets_its_frame_go() {
+        let frame = Bytes::from(b"orders and much more".to_vec());
+        let text = Str::from_utf8(frame.slice(..6)).unwrap();
+        assert_eq!(text.as_bytes().as_ptr(), frame.as_ptr());
+
+        let detached = text.detached();
+        drop(text);
+
+        assert_eq!(detached, "orders");
+        assert!(frame.is_unique());
+    }
+
+    #[test]
+    fn only_utf8_is_text() {
+        let error = Str::from_utf8(Bytes::from_static(&[0xc3])).unwrap_err();
+
+        assert_eq!(error.to_string(), "a string is not UTF-8");
+    }
+
+    #[test]
+    fn both_encodings_end_at_32767_bytes() {
+        for flexible in [false, true] {
+            let (longest, too_long) = (Str::from("x".repeat(32_767)), Str::from("x".repeat(32_768)));
+            let mut out = Writer::new();
+            longest.put(&mut out, 0, flexible).unwrap();
+            assert_eq!(Str::take(&mut Reader::new(out.into_bytes()), 0, flexible), Ok(longest));
+
+            let error = too_long.put(&mut Writer::new(), 0, flexible).unwrap_err();
+            assert_eq!(error.to_string(), "string length 32768 is more than the 32767 that the protocol can express");
+        }
+
+        // A varint could say more, and Java does not take it either.
+        let mut out = Writer::new();
+        out.put_varint(32_769);
+        out.put_slice(&[b'x'; 32_768]);
+        let error = Str::take(&mut Reader::new(out.into_bytes()), 0, true).unwrap_err();
+        assert_eq!(error.to_string(), "string length 32768 is impossible with 32768 bytes left");
     }
 }

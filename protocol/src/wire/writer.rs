@@ -135,3 +135,46 @@ impl Writer {
         self.buffer[offset..offset + 4].copy_from_slice(&value.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_bytes_stand_where_they_were_put() {
+        let large = Bytes::from(vec![b'L'; Writer::SPLICE_MIN]);
+        let mut out = Writer::new();
+        out.put_bytes(&large);
+        out.put_slice(b"between");
+        out.put_bytes(&Bytes::from_static(b" small "));
+        out.put_bytes(&large);
+        out.put_bytes(&large);
+
+        assert_eq!(out.len(), 3 * large.len() + 14);
+        assert_eq!(out.into_bytes(), [&large[..], b"between small ", &large, &large].concat());
+    }
+
+    #[test]
+    fn small_bytes_are_copied_and_large_ones_are_not() {
+        let (small, large) = (Bytes::from(vec![0; Writer::SPLICE_MIN - 1]), Bytes::from(vec![0; Writer::SPLICE_MIN]));
+        let mut out = Writer::new();
+        out.put_bytes(&small);
+        out.put_bytes(&large);
+
+        let (buffer, spliced) = out.into_parts();
+        assert_eq!(buffer.len(), small.len());
+        assert_eq!((spliced.len(), spliced[0].offset), (1, small.len()));
+        assert_eq!(spliced[0].bytes.as_ptr(), large.as_ptr());
+    }
+
+    #[test]
+    fn varints_take_as_many_bytes_as_foretold() {
+        for value in (0..32).flat_map(|bit| [(1u32 << bit) - 1, 1 << bit]).chain([u32::MAX]) {
+            let mut out = Writer::new();
+            out.put_varint(value);
+
+            assert_eq!(out.len(), crate::wire::varint_size(value), "{value}");
+            assert_eq!(crate::wire::Reader::new(out.into_bytes()).take_varint(), Ok(value));
+        }
+    }
+}
