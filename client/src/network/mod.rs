@@ -41,7 +41,7 @@ pub(crate) use self::dial::NetworkConfig;
 use self::driver::{Outcome, Typed};
 pub(crate) use self::error::CallError;
 use self::pool::Pool;
-pub(crate) use self::tcp::TcpConnect;
+pub use self::tcp::TcpConnect;
 pub(crate) use self::throttle::Throttled;
 #[cfg(feature = "tls-ring")]
 pub(crate) use self::tls::Tls;

@@ -15,9 +15,11 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Idle time after which the kernel asks a silent peer whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Connects by TCP.
+/// Connects by TCP, without Nagle's algorithm, with keep-alive, trying each address of a name in turn.
+///
+/// It is what the default [`Environment`](crate::Environment) connects through; a [`Connect`] of your own may wrap it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TcpConnect;
+pub struct TcpConnect;
 
 impl Connect for TcpConnect {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
