@@ -1,0 +1,71 @@
+//! Stories of clusters that change.
+
+use std::time::Duration;
+
+use krafka::{KrafkaError, Record};
+use krafka_protocol::ApiKey;
+
+use crate::workload::Readers;
+use crate::world::PATIENCE;
+use crate::{Result, Topic, World, ensure, workload};
+
+/// Each node crashes in turn while a producer and a group are at work.
+pub async fn crashed_broker(world: &World) -> Result<()> {
+    let topic = world.topic("orders").partitions(6).create().await?;
+    let kafka = world.kafka().await?;
+    let producer = kafka.producer().build().await?;
+    let consumer =
+        kafka.consumer("readers").auto_offset_reset(krafka::consumer::AutoOffsetReset::Earliest).build().await?;
+    world.calls().within(PATIENCE, "subscribe", consumer.subscribe(&[&topic.name])).await??;
+    let mut readers = Readers::new();
+    readers.add(world, "one", consumer);
+    let sending = workload::send(world, &producer, &topic, "a", 1..=3_000);
+
+    let fake = world.fake()?;
+    for (round, node) in fake.nodes().into_iter().enumerate() {
+        sending.acked(500 + 700 * round).await?;
+        fake.crash(node);
+        world.pass(Duration::from_secs(2)).await;
+        fake.restart(node);
+    }
+    let sent = sending.finish().await?;
+    sent.all_acked()?;
+    readers.read_all(world, &[&sent]).await?;
+
+    crate::invariants::group::read_all(&sent, &readers.finish().await?)
+}
+
+/// The broker says REBOOTSTRAP_REQUIRED (129): the client asks a bootstrap server anew, and goes on.
+pub async fn rebootstrap_required(world: &World) -> Result<()> {
+    let topic = world.topic("orders").create().await?;
+    let age = Duration::from_secs(5);
+    let kafka = world.kafka_builder().metadata_max_age(age).connect().await?;
+    let producer = kafka.producer().build().await?;
+    workload::send(world, &producer, &topic, "before", 1..=50).finish().await?.all_acked()?;
+    let fake = world.fake()?;
+    let rule = fake.when(ApiKey::Metadata).rebootstrap();
+
+    world.until("a Metadata request was answered with code 129", || rule.hits() == 1).await?;
+    let asked = fake.history().count(ApiKey::Metadata);
+    world.until("the client asked again", || fake.history().count(ApiKey::Metadata) > asked).await?;
+
+    workload::send(world, &producer, &topic, "after", 1..=50).finish().await?.all_acked()
+}
+
+/// The first send comes before the topic does; a topic that never comes is named at the deadline.
+pub async fn topic_that_comes_late(world: &World) -> Result<()> {
+    let kafka = world.kafka().await?;
+    let producer = kafka.producer().max_block(Duration::from_secs(30)).build().await?;
+    let late = Topic { name: "late".to_owned(), partitions: 1 };
+    let send = workload::send(world, &producer, &late, "a", 1..=1);
+
+    world.pass(Duration::from_secs(3)).await;
+    let created = world.topic("late").create().await?;
+    send.finish().await?.all_acked()?;
+    let never = world.calls().within(PATIENCE, "send", producer.send(Record::new("never", "a:2"))).await?;
+
+    ensure!(created == late, "created {created:?}");
+    let named = matches!(&never, Err(KrafkaError::UnknownTopic { topic }) if &**topic == "never");
+    ensure!(named, "a send to a topic that never comes gave {never:?}");
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Every story holds in every world without a real cluster; and the same run twice is the same run.
+
+use scenarios::{Kind, runner, stories};
+
+fn holds(kind: Kind, seeds: std::ops::Range<u64>) {
+    let mut failures = Vec::new();
+    for story in stories::all().into_iter().filter(|story| story.worlds.contains(kind)) {
+        for seed in seeds.clone() {
+            let outcome = runner::run(&story, kind, seed);
+            if let Err(failure) = &outcome.verdict {
+                failures.push(format!("{failure}\n  faults: {}\n  repeat: {}", outcome.plan, outcome.command()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_story_holds_in_its_scripted_world() {
+    holds(Kind::Scripted, 1..2);
+}
+
+#[test]
+fn every_story_holds_in_simulated_worlds() {
+    holds(Kind::Simulated, 1..2);
+}
+
+/// Compares the traces of two runs of the same seed, and names the first line in which they differ.
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let told = ["leader_moves_mid_flight", "rebalance_under_load", "crashed_broker"];
+    for story in stories::all().into_iter().filter(|story| told.contains(&story.name)) {
+        for (kind, seed) in [(Kind::Scripted, 1), (Kind::Simulated, 1), (Kind::Simulated, 2)] {
+            let first = runner::run(&story, kind, seed);
+            let second = runner::run(&story, kind, seed);
+
+            assert!(first.trace.len() > 20, "{} in the {kind} world left {} lines", story.name, first.trace.len());
+            let pairs = first.trace.iter().zip(&second.trace).enumerate();
+            if let Some((line, (one, other))) = pairs.into_iter().find(|(_, (one, other))| one != other) {
+                panic!("{} ({kind}, seed {seed}) differs at line {line}:\n  {one}\n  {other}", story.name);
+            }
+            assert_eq!(first.trace.len(), second.trace.len(), "{} ({kind}, seed {seed})", story.name);
+            assert_eq!(first.virtual_time, second.virtual_time, "{} ({kind}, seed {seed})", story.name);
+        }
+    }
+}
+
+/// The check above can fail: other seeds are other runs.
+#[test]
+fn another_seed_is_another_run() {
+    let story = stories::all().into_iter().find(|story| story.name == "leader_moves_mid_flight").expect("it is told");
+
+    assert_ne!(runner::run(&story, Kind::Simulated, 1).trace, runner::run(&story, Kind::Simulated, 2).trace);
+}
