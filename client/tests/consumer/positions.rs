@@ -1,0 +1,217 @@
+//! Where a consumer reads: assigning, seeking, resetting, validating.
+
+use std::time::Duration;
+
+use krafka::consumer::AutoOffsetReset;
+use krafka::{KrafkaError, TopicPartition};
+use krafka_protocol::{ApiKey, ErrorCode};
+use tokio::time::Instant;
+
+use super::{SOON, World, numbers, take, texts, values};
+
+async fn reader_with(world: &World, reset: AutoOffsetReset) -> krafka::Consumer {
+    let consumer = world.kafka.consumer_without_group().auto_offset_reset(reset).build().await.expect("valid");
+    consumer.assign("t", vec![0]).await.expect("assigned");
+    consumer
+}
+
+#[tokio::test(start_paused = true)]
+async fn latest_reads_only_what_comes_after() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["old"]).await;
+
+    let consumer = reader_with(&world, AutoOffsetReset::Latest).await;
+    let position = consumer.position("t", 0).await.expect("a position");
+    world.produce("t", 0, &["new"]).await;
+
+    assert_eq!(position, 1);
+    assert_eq!(values(&take(&consumer, 1).await), ["new"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_policy_poll_names_the_partition_until_the_user_seeks() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a", "b"]).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+
+    let first = consumer.poll(SOON).await;
+    let second = consumer.poll(SOON).await;
+    consumer.seek("t", 0, 1).await.expect("assigned");
+
+    for answer in [first, second] {
+        let Err(KrafkaError::NoOffset { partitions }) = answer else { panic!("{answer:?}") };
+        assert_eq!(*partitions, [TopicPartition::new("t", 0)]);
+    }
+    assert_eq!(values(&take(&consumer, 1).await), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_duration_starts_at_the_first_record_that_is_young_enough() {
+    let world = World::new(&[("t", 1)]).await;
+    // Its timestamps are from 1970.
+    world.produce("t", 0, &["ancient"]).await;
+
+    let hour = reader_with(&world, AutoOffsetReset::ByDuration(Duration::from_secs(3_600))).await;
+    let century = reader_with(&world, AutoOffsetReset::ByDuration(Duration::from_secs(100 * 366 * 86_400))).await;
+
+    assert_eq!(hour.position("t", 0).await.expect("a position"), 1, "nothing is that young: the end");
+    assert_eq!(century.position("t", 0).await.expect("a position"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_topic_is_an_error_in_bounded_time() {
+    let world = World::new(&[]).await;
+    let consumer = world.kafka.consumer_without_group().build().await.expect("valid");
+
+    let begin = Instant::now();
+    let answer = consumer.assign("nowhere", vec![0]).await;
+
+    assert!(matches!(&answer, Err(KrafkaError::UnknownTopic { topic }) if &**topic == "nowhere"), "{answer:?}");
+    assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_partition_is_an_error_that_names_it() {
+    let world = World::new(&[("t", 2)]).await;
+    let consumer = world.kafka.consumer_without_group().build().await.expect("valid");
+
+    let error = consumer.assign("t", vec![0, 7]).await.expect_err("there is no partition 7");
+
+    assert!(error.to_string().contains("t-7") && error.to_string().contains("2 partitions"), "{error}");
+    assert!(consumer.assignment().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn assigning_replaces_the_partitions_of_that_topic_only() {
+    let world = World::new(&[("t", 3), ("u", 1)]).await;
+    world.produce("t", 1, &["a"]).await;
+    let consumer = world.reader("t", &[0, 1]).await;
+    take(&consumer, 1).await;
+    consumer.assign("u", vec![0]).await.expect("assigned");
+
+    consumer.assign("t", vec![1, 2]).await.expect("assigned");
+
+    let names: Vec<_> = consumer.assignment().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["t-1", "t-2", "u-0"]);
+    assert_eq!(consumer.position("t", 1).await.expect("kept"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seek_drops_what_was_fetched_for_the_old_position() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let consumer = world.reader("t", &[0]).await;
+    tokio::time::sleep(SOON).await;
+
+    consumer.seek("t", 0, 7).await.expect("assigned");
+
+    assert_eq!(values(&take(&consumer, 3).await), ["7", "8", "9"]);
+    assert_eq!(consumer.position("t", 0).await.expect("a position"), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seek_wins_over_a_lookup_that_is_under_way() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let lookup = world.fake.when(ApiKey::ListOffsets).delay(Duration::from_secs(2));
+    let consumer = world.reader("t", &[0]).await;
+    lookup.wait(1).await;
+
+    consumer.seek("t", 0, 8).await.expect("assigned");
+
+    assert_eq!(values(&take(&consumer, 2).await), ["8", "9"]);
+    tokio::time::sleep(SOON).await;
+    assert_eq!(consumer.position("t", 0).await.expect("a position"), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn seeking_to_the_ends_asks_the_leader() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a", "b"]).await;
+    let consumer = reader_with(&world, AutoOffsetReset::Latest).await;
+
+    consumer.seek_to_beginning("t", 0).await.expect("assigned");
+    let beginning = consumer.position("t", 0).await.expect("a position");
+    consumer.seek_to_end("t", 0).await.expect("assigned");
+    let end = consumer.position("t", 0).await.expect("a position");
+
+    assert_eq!((beginning, end), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_offset_behind_the_end_is_reset_as_the_policy_says() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a", "b"]).await;
+    let consumer = world.reader("t", &[0]).await;
+
+    consumer.seek("t", 0, 100).await.expect("assigned");
+
+    assert_eq!(values(&take(&consumer, 2).await), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_position_that_retention_took_goes_on_at_the_log_start() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    for number in &sent {
+        world.produce("t", 0, &[number]).await;
+    }
+    world.fake.delete_records("t", 0, 6);
+    let consumer = world.reader("t", &[0]).await;
+
+    consumer.seek("t", 0, 2).await.expect("assigned");
+
+    assert_eq!(values(&take(&consumer, 4).await), ["6", "7", "8", "9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_position_out_of_range_without_policy_is_an_error() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+    consumer.seek("t", 0, 100).await.expect("assigned");
+
+    let answer = consumer.poll(SOON).await;
+
+    assert!(matches!(answer, Err(KrafkaError::NoOffset { .. })), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_moved_leader_is_asked_about_the_position_before_it_is_fetched_from() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 10).await;
+    let old = world.fake.leader("t", 0).expect("a leader");
+
+    world.fake.move_leader("t", 0, old % 3 + 1);
+    world.produce("t", 0, &["10"]).await;
+
+    assert_eq!(values(&take(&consumer, 1).await), ["10"]);
+    assert!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch) >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lookup_is_repeated_with_fresh_metadata_after_a_fenced_epoch() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let rule = world.fake.when(ApiKey::ListOffsets).times(2).reply_error(ErrorCode::FENCED_LEADER_EPOCH);
+
+    let consumer = world.reader("t", &[0]).await;
+
+    assert_eq!(values(&take(&consumer, 1).await), ["a"]);
+    assert_eq!(rule.hits(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_about_a_partition_that_is_not_assigned_says_so() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.reader("t", &[0]).await;
+
+    let error = consumer.seek("t", 3, 0).await.expect_err("it is not assigned");
+
+    assert!(matches!(error, KrafkaError::IllegalState { .. }));
+    assert!(error.to_string().contains("t-3"), "{error}");
+}
