@@ -188,7 +188,7 @@ impl ConsumerBuilder {
 
     /// The most bytes of one partition in one answer. A first batch that is larger comes all the same.
     ///
-    /// A partition is fetched again when fewer bytes than this are buffered of it. Default: 1 MiB. Java:
+    /// A partition is fetched again when less than twice this is buffered of it. Default: 1 MiB. Java:
     /// `max.partition.fetch.bytes`.
     pub fn partition_max_bytes(mut self, bytes: i32) -> Self {
         self.partition_max_bytes = bytes;
@@ -261,9 +261,11 @@ impl ConsumerBuilder {
             owner,
             group: config.group.as_ref().map(|group| group.id.clone()),
             request_timeout: config.request_timeout,
+            session_timeout: self.session_timeout,
             rebalance_timeout: self.max_poll_interval,
         };
-        let mark = usize::try_from(self.partition_max_bytes).unwrap_or(usize::MAX);
+        // Two answers' worth: one to work on while the other is on its way.
+        let mark = usize::try_from(self.partition_max_bytes).unwrap_or(usize::MAX).saturating_mul(2);
         let shared = Arc::new(Shared::new(Core::new(mark, config.buffer_bytes)));
         let environment = self.kafka.environment();
         let engine = Engine::new(

@@ -50,8 +50,11 @@ pub(crate) enum Action {
         ticket: Option<Ticket>,
         result: Result<(), KrafkaError>,
     },
-    /// The coordinator no longer knows the member, or its generation.
-    Ousted(ErrorCode),
+    /// The coordinator no longer knows this member, or its generation. (It may be one that the consumer has left behind.)
+    Ousted {
+        code: ErrorCode,
+        identity: Identity,
+    },
     Refresh {
         topics: Vec<Str>,
     },
@@ -106,7 +109,7 @@ impl Committer {
             code @ (ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION | ErrorCode::FENCED_INSTANCE_ID),
         ) = code
         {
-            self.actions.push_back(Action::Ousted(code));
+            self.actions.push_back(Action::Ousted { code, identity: job.identity.clone() });
         }
         // Topics come and go, and a group is between generations for a moment: both may pass before the deadline does.
         let passing =

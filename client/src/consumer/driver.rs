@@ -36,6 +36,7 @@ pub(crate) struct Remote {
     pub(crate) owner: u64,
     pub(crate) group: Option<Str>,
     pub(crate) request_timeout: Duration,
+    pub(crate) session_timeout: Duration,
     pub(crate) rebalance_timeout: Duration,
 }
 
@@ -114,9 +115,11 @@ fn carry_out(
             Input::Member(classic::Input::Synced { round, answer })
         }),
         Action::Beat(request) => work.start(async move {
-            let lane = to.coordination();
-            let answer = to.at_coordinator(lane, request, to.request_timeout, |answer| answer.error_code).await;
-            Input::Member(classic::Input::Beaten(answer))
+            let (lane, generation) = (to.coordination(), request.generation_id);
+            // A heartbeat that is not answered within a session is of no use any more.
+            let timeout = to.request_timeout.min(to.session_timeout);
+            let answer = to.at_coordinator(lane, request, timeout, |answer| answer.error_code).await;
+            Input::Member(classic::Input::Beaten { generation, answer })
         }),
         Action::Leave(request) => work.start(async move {
             let lane = to.coordination();

@@ -160,8 +160,11 @@ impl Engine {
                     }
                 }
             }
-            commit::Action::Ousted(code) => {
-                if let Some(group) = &mut self.group {
+            commit::Action::Ousted { code, identity } => {
+                // A commit that was long on its way says nothing about the member of today.
+                if let Some(group) = &mut self.group
+                    && *group.member.identity() == identity
+                {
                     group.member.handle(classic::Input::Ousted(code), now);
                 }
             }

@@ -58,7 +58,11 @@ pub(crate) enum Input {
         round: u64,
         answer: Result<SyncGroupResponse, KrafkaError>,
     },
-    Beaten(Result<HeartbeatResponse, KrafkaError>),
+    /// The heartbeat of this generation was answered, or not.
+    Beaten {
+        generation: i32,
+        answer: Result<HeartbeatResponse, KrafkaError>,
+    },
     /// A commit was refused: the coordinator does not know the member or its generation.
     Ousted(ErrorCode),
     /// The user has not polled for the maximum poll interval.
@@ -133,8 +137,7 @@ struct Beat {
     due: Option<Instant>,
     /// The session ends then, unless a heartbeat is answered before.
     session_ends: Option<Instant>,
-    /// The generation that a heartbeat on its way speaks for.
-    in_flight: Option<i32>,
+    in_flight: bool,
 }
 
 impl Member {
@@ -251,7 +254,7 @@ impl Member {
         self.joined_for = self.topics.clone();
         self.state = State::Joining;
         // While the coordinator holds the join, it does not expect heartbeats.
-        self.beat = Beat { in_flight: self.beat.in_flight, ..Beat::default() };
+        self.beat = Beat::default();
         self.round += 1;
         let request = JoinGroupRequest {
             group_id: self.config.group_id.clone(),
@@ -429,12 +432,12 @@ impl Member {
         }
     }
 
-    fn beaten(&mut self, answer: Result<HeartbeatResponse, KrafkaError>, now: Instant) {
-        let asked_for = self.beat.in_flight.take();
+    fn beaten(&mut self, generation: i32, answer: Result<HeartbeatResponse, KrafkaError>, now: Instant) {
         // An answer about an older generation says nothing about this one.
-        if asked_for != Some(self.identity.generation) || !matches!(self.state, State::Stable | State::Releasing) {
+        if generation != self.identity.generation || !matches!(self.state, State::Stable | State::Releasing) {
             return;
         }
+        self.beat.in_flight = false;
         match answer.map(|response| ErrorCode(response.error_code)) {
             Ok(code) if code.is_ok() => self.alive(now),
             Ok(ErrorCode::REBALANCE_IN_PROGRESS) => {
@@ -505,9 +508,9 @@ impl Member {
             // The coordinator has taken our partitions by now, whatever a late answer will say.
             return self.lose("no heartbeat was answered for the session timeout");
         }
-        if self.beat.due.is_some_and(|due| due <= now) && self.beat.in_flight.is_none() {
+        if self.beat.due.is_some_and(|due| due <= now) && !self.beat.in_flight {
             self.beat.due = None;
-            self.beat.in_flight = Some(self.identity.generation);
+            self.beat.in_flight = true;
             self.actions.push_back(Action::Beat(HeartbeatRequest {
                 group_id: self.config.group_id.clone(),
                 generation_id: self.identity.generation,
@@ -533,7 +536,7 @@ impl Machine for Member {
             Input::Released => {}
             Input::Joined { round, answer } => self.joined(round, answer, now),
             Input::Synced { round, answer } => self.synced(round, answer, now),
-            Input::Beaten(answer) => self.beaten(answer, now),
+            Input::Beaten { generation, answer } => self.beaten(generation, answer, now),
             Input::Ousted(code) => self.ousted(code),
             Input::Idle => {
                 if !self.is_outside() {
@@ -558,7 +561,7 @@ impl Machine for Member {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let due = self.beat.due.filter(|_| self.beat.in_flight.is_none());
+        let due = self.beat.due.filter(|_| !self.beat.in_flight);
         let times = match self.state {
             State::Resting { until } => [Some(until), None],
             State::Stable | State::Releasing => [due, self.beat.session_ends],
