@@ -155,6 +155,16 @@ impl FakeCluster {
         });
     }
 
+    /// Forgets what a partition knows of its idempotent producers, as a broker does after `producer.id.expiration.ms`:
+    /// it takes any sequence from each of them then, and recognises no repetition of what came before.
+    pub fn forget_producers(&self, topic: &str, partition: i32) {
+        self.control(|state, _| {
+            if let Some(partition) = state.topics.partition_mut(topic, partition) {
+                partition.log.producers.clear();
+            }
+        });
+    }
+
     // ---- Leaders and nodes ----
 
     /// Returns the node that leads a partition, or `None` when there is no leader or no such partition.

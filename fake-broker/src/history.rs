@@ -171,6 +171,11 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    fn some_time() -> Instant {
+        Instant::now()
+    }
+
     fn note(history: &mut History, id: u64, request: AnyRequest) {
         let cx = Context {
             request: RequestId(id),
@@ -181,7 +186,7 @@ mod tests {
             key: request.key(),
             version: 9,
             correlation_id: 0,
-            now: Instant::now(),
+            now: some_time(),
             wall_ms: 0,
             denials: Vec::new(),
         };
@@ -201,7 +206,7 @@ mod tests {
         note(&mut history, 1, HeartbeatRequest::default().into());
         note(&mut history, 2, produce(10));
 
-        history.answered(RequestId(1), Instant::now(), Arc::new(HeartbeatResponse::default().into()));
+        history.answered(RequestId(1), some_time(), Arc::new(HeartbeatResponse::default().into()));
 
         assert_eq!(
             (history.len(), history.count(ApiKey::Heartbeat), history.count_on(2, ApiKey::Heartbeat)),

@@ -14,7 +14,7 @@ use crate::groups;
 use crate::offsets::Committed;
 use crate::state::State;
 
-pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetFetchRequest) -> Outcome<OffsetFetchResponse> {
+pub(crate) fn handle(state: &State, cx: &Context, request: &OffsetFetchRequest) -> Outcome<OffsetFetchResponse> {
     if cx.version < 8 {
         return Outcome::Reply(single(state, cx, request));
     }

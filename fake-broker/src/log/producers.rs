@@ -81,9 +81,9 @@ impl Producers {
         }
     }
 
-    /// Forgets a producer, as a broker does after `producer.id.expiration.ms` without a batch of it.
-    pub(crate) fn forget(&mut self, producer_id: i64) {
-        self.entries.remove(&producer_id);
+    /// Forgets all producers, as a broker does after `producer.id.expiration.ms` without a batch of theirs.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
     }
 
     fn judge(&self, stamp: &Stamp) -> Check {
@@ -211,7 +211,7 @@ mod tests {
     fn unknown_producer_may_begin_anywhere() {
         let mut producers = holding(0..3);
 
-        producers.forget(7);
+        producers.clear();
 
         assert_eq!(producers.judge(&stamp(0, 42, 1)), Check::Append);
     }

@@ -22,19 +22,19 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const QUIET: Duration = Duration::from_millis(300);
 
 /// A cluster to ask.
-pub struct Target {
+pub(crate) struct Target {
     fake: Option<FakeCluster>,
     bootstrap: String,
 }
 
 /// A topic that was made for one test.
-pub struct Topic {
-    pub name: Str,
-    pub id: Uuid,
+pub(crate) struct Topic {
+    pub(crate) name: Str,
+    pub(crate) id: Uuid,
 }
 
 /// A connection, on which requests are sent in any version.
-pub struct Wire {
+pub(crate) struct Wire {
     stream: Box<dyn Stream>,
     next: i32,
 }
@@ -43,7 +43,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// Runs a test on the fake in virtual time, or on the real broker in real time.
-pub fn run(test: impl AsyncFnOnce(Target)) {
+pub(crate) fn run(test: impl AsyncFnOnce(Target)) {
     match Target::named_by(BOOTSTRAP) {
         Some(target) => run_on(target, test),
         None => on_fake(FakeCluster::builder(), async |target, _| test(target).await),
@@ -51,13 +51,13 @@ pub fn run(test: impl AsyncFnOnce(Target)) {
 }
 
 /// Runs a test on a real broker.
-pub fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
+pub(crate) fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(test(target));
 }
 
 /// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
-pub fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
+pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
     let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     paused.expect("a runtime").block_on(async {
         let fake = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800)).start_on_pipes();
@@ -68,12 +68,12 @@ pub fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeC
 
 impl Target {
     /// The real broker that an environment variable names, if it is set.
-    pub fn named_by(variable: &str) -> Option<Self> {
+    pub(crate) fn named_by(variable: &str) -> Option<Self> {
         std::env::var(variable).ok().map(|bootstrap| Self { fake: None, bootstrap })
     }
 
     /// Connects to the first of the bootstrap servers.
-    pub async fn connect(&self) -> Wire {
+    pub(crate) async fn connect(&self) -> Wire {
         let first = self.bootstrap.split(',').next().expect("a server");
         let (host, port) = first.rsplit_once(':').expect("host:port");
         self.connect_to(host, port.parse().expect("a port")).await
@@ -88,14 +88,14 @@ impl Target {
     }
 
     /// A name that no other test and no earlier run has used.
-    pub fn fresh(&self, what: &str) -> Str {
+    pub(crate) fn fresh(&self, what: &str) -> Str {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_micros();
         Str::from(format!("{what}-{run}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Makes a topic and waits until it has leaders.
-    pub async fn topic(&self, partitions: i32) -> Topic {
+    pub(crate) async fn topic(&self, partitions: i32) -> Topic {
         let name = self.fresh("topic");
         let mut wire = self.connect().await;
         let topic = CreatableTopic {
@@ -124,18 +124,18 @@ impl Target {
     }
 
     /// Connects to a group's coordinator.
-    pub async fn coordinator(&self, group: &Str) -> Wire {
+    pub(crate) async fn coordinator(&self, group: &Str) -> Wire {
         self.find(0, group).await
     }
 
     /// Connects to a group's coordinator when the first of the bootstrap servers may be down.
-    pub async fn to(&self, group: &str, fake: &FakeCluster) -> Wire {
+    pub(crate) async fn to(&self, group: &str, fake: &FakeCluster) -> Wire {
         let (host, port) = fake.address(fake.coordinator(group)).expect("a node");
         self.connect_to(&host, port).await
     }
 
     /// Connects to a transactional id's coordinator.
-    pub async fn transaction_coordinator(&self, transactional_id: &Str) -> Wire {
+    pub(crate) async fn transaction_coordinator(&self, transactional_id: &Str) -> Wire {
         self.find(1, transactional_id).await
     }
 
@@ -157,20 +157,20 @@ impl Target {
 
 impl Wire {
     /// Sends a request and reads its answer.
-    pub async fn call<R: Request>(&mut self, request: R, version: i16) -> R::Response {
+    pub(crate) async fn call<R: Request>(&mut self, request: R, version: i16) -> R::Response {
         self.send(request, version).await;
         self.receive::<R>(version).await
     }
 
     /// Sends a request.
-    pub async fn send<R: Request>(&mut self, request: R, version: i16) {
+    pub(crate) async fn send<R: Request>(&mut self, request: R, version: i16) {
         let frame = encode_request(&request, version, self.next, Some("wire")).expect("a legal request");
         self.next += 1;
         self.stream.write_all(&frame.to_bytes()).await.expect("the connection is open");
     }
 
     /// Reads the answer to the oldest request that has none.
-    pub async fn receive<R: Request>(&mut self, version: i16) -> R::Response {
+    pub(crate) async fn receive<R: Request>(&mut self, version: i16) -> R::Response {
         let body = tokio::time::timeout(PATIENCE, self.frame()).await.expect("an answer in time");
         let mut reader = Reader::new(body.expect("an answer"));
         decode_response_header(R::KEY, version, &mut reader).expect("a header");
@@ -180,23 +180,23 @@ impl Wire {
     }
 
     /// Whether nothing comes for a while, and the connection stays open.
-    pub async fn is_quiet(&mut self) -> bool {
+    pub(crate) async fn is_quiet(&mut self) -> bool {
         let mut byte = [0];
         tokio::time::timeout(QUIET, self.stream.read(&mut byte)).await.is_err()
     }
 
     /// Whether the other side closes the connection without another byte.
-    pub async fn is_closed(&mut self) -> bool {
+    pub(crate) async fn is_closed(&mut self) -> bool {
         tokio::time::timeout(PATIENCE, self.frame()).await.is_ok_and(|frame| frame.is_none())
     }
 
     /// Sends bytes that are no request.
-    pub async fn send_raw(&mut self, bytes: &[u8]) {
+    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.expect("the connection is open");
     }
 
     /// Reads one frame without its length; none if the connection is closed.
-    pub async fn frame(&mut self) -> Option<Bytes> {
+    pub(crate) async fn frame(&mut self) -> Option<Bytes> {
         let length = self.stream.read_i32().await.ok()?;
         let mut body = vec![0; usize::try_from(length).expect("a length")];
         self.stream.read_exact(&mut body).await.ok()?;
