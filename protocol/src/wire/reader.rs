@@ -168,7 +168,9 @@ impl Reader {
     }
 
     /// Takes the length of bytes or of an array: `None` is null.
-    #[inline]
+    ///
+    /// Always in line: the call costs as much as what it does, and every array of a message needs it.
+    #[inline(always)]
     pub(crate) fn take_len(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
         if flexible {
             self.take_compact_len()
@@ -177,7 +179,7 @@ impl Reader {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_compact_len(&mut self) -> Result<Option<usize>, DecodeError> {
         Ok((self.take_varint()? as usize).checked_sub(1))
     }
