@@ -34,6 +34,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         Some(first) => quote!(version >= #first),
         None => quote!(false),
     };
+    let check = |error: TokenStream| {
+        quote! {
+            if !(#min..=#max).contains(&version) {
+                return ::core::result::Result::Err(
+                    ::krafka_protocol::wire::#error::version(#name, version, #min, #max),
+                );
+            }
+        }
+    };
+    let (check_encode, check_decode) = (check(quote!(EncodeError)), check(quote!(DecodeError)));
     let key = match message.key {
         Some(key) => quote!(::core::option::Option::Some(#key)),
         None => quote!(::core::option::Option::None),
@@ -60,11 +70,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
             #[allow(unused_variables, unused_mut)]
             fn size(&self, version: i16) -> ::core::result::Result<usize, ::krafka_protocol::wire::EncodeError> {
-                if !(#min..=#max).contains(&version) {
-                    return ::core::result::Result::Err(
-                        ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
-                    );
-                }
+                #check_encode
                 let flexible = #flexible;
                 let mut size = 0usize;
                 #size
@@ -77,11 +83,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 out: &mut ::krafka_protocol::wire::Writer,
                 version: i16,
             ) -> ::core::result::Result<(), ::krafka_protocol::wire::EncodeError> {
-                if !(#min..=#max).contains(&version) {
-                    return ::core::result::Result::Err(
-                        ::krafka_protocol::wire::EncodeError::version(#name, version, #min, #max),
-                    );
-                }
+                #check_encode
                 let flexible = #flexible;
                 #put
                 ::core::result::Result::Ok(())
@@ -93,11 +95,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 input: &mut ::krafka_protocol::wire::Reader,
                 version: i16,
             ) -> ::core::result::Result<(), ::krafka_protocol::wire::DecodeError> {
-                if !(#min..=#max).contains(&version) {
-                    return ::core::result::Result::Err(
-                        ::krafka_protocol::wire::DecodeError::version(#name, version, #min, #max),
-                    );
-                }
+                #check_decode
                 let flexible = #flexible;
                 #take
                 ::core::result::Result::Ok(())

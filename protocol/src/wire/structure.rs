@@ -45,7 +45,8 @@ impl<M: Message> Wire for M {
         version: i16,
         _flexible: bool,
     ) -> Result<Vec<Self>, DecodeError> {
-        let mut elements = Vec::new();
+        // Without the exact capacity a vector of one would have room for four, and the budget knows only of one.
+        let mut elements = Vec::with_capacity(count);
         elements.resize_with(count, Self::default);
         for element in &mut elements {
             Message::fill(element, input, version)?;

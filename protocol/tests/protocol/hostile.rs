@@ -120,6 +120,18 @@ fn a_budget_stops_what_the_length_of_the_frame_allows() {
     assert_eq!(decoded.topics.capacity(), 65_536, "what was foretold is what was taken");
 }
 
+#[test]
+fn an_array_has_room_for_what_it_holds() {
+    for count in [1u8, 2, 3, 5] {
+        let mut frame = vec![0, count + 1];
+        frame.resize(frame.len() + 3 * usize::from(count) + 1, 0);
+
+        let decoded = DescribeTopics::decode(&mut Reader::new(frame.into()), 12).unwrap();
+
+        assert_eq!(decoded.topics.capacity(), usize::from(count));
+    }
+}
+
 /// A message that takes much more memory than bytes.
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 12..=12, flexible = 12..)]
