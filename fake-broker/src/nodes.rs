@@ -34,11 +34,6 @@ impl Nodes {
         self.nodes.get(&id)
     }
 
-    /// The node with that id, to change it.
-    pub(crate) fn find_mut(&mut self, id: i32) -> Option<&mut Node> {
-        self.nodes.get_mut(&id)
-    }
-
     /// Whether the node exists and is up.
     pub(crate) fn is_up(&self, id: i32) -> bool {
         self.nodes.get(&id).is_some_and(|node| node.up)

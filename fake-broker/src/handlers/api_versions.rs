@@ -21,10 +21,11 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
             open.software = Some((name.clone(), version.clone()));
         }
     }
-    if cx.version >= 5 && !is_meant_for(state, cx.node, request) {
-        return Outcome::Reply(failed(ErrorCode::REBOOTSTRAP_REQUIRED));
+    if cx.version >= 5
+        && let Err(code) = check_destination(state, cx.node, request)
+    {
+        return Outcome::Reply(failed(code));
     }
-
     if let Some(open) = state.connections.get_mut(&cx.connection) {
         open.sasl.introduced();
     }
@@ -79,11 +80,17 @@ fn failed(code: ErrorCode) -> ApiVersionsResponse {
     ApiVersionsResponse { error_code: code.0, ..ApiVersionsResponse::default() }
 }
 
-/// Whether the client means this cluster and this node, if it says so (KIP-1242).
-fn is_meant_for(state: &State, node: i32, request: &ApiVersionsRequest) -> bool {
-    let cluster = request.cluster_id.as_ref().is_none_or(|cluster| *cluster == state.config.cluster_id);
-    let asked = request.node_id;
-    cluster && (asked == -1 || asked == node)
+/// Checks that the client means this cluster and this node, if it says whom it means (KIP-1242).
+fn check_destination(state: &State, node: i32, request: &ApiVersionsRequest) -> Result<(), ErrorCode> {
+    match &request.cluster_id {
+        None if request.node_id == -1 => Ok(()),
+        Some(cluster) if request.node_id != -1 => {
+            let is_here = *cluster == state.config.cluster_id && request.node_id == node;
+            if is_here { Ok(()) } else { Err(ErrorCode::REBOOTSTRAP_REQUIRED) }
+        }
+        // One comes with the other.
+        _ => Err(ErrorCode::INVALID_REQUEST),
+    }
 }
 
 /// Kafka's pattern for a client's software name and version: letters, digits, dots and dashes, the latter two inside.

@@ -27,6 +27,8 @@ const LATEST_TIERED: i64 = -5;
 /// The first offset that is still to go to tiered storage (KIP-1023): without such storage, none.
 const EARLIEST_PENDING_UPLOAD: i64 = -6;
 
+/// From this version on answers have leader epochs.
+const EPOCH_VERSION: i16 = 4;
 /// The isolation level of a consumer that reads committed records only.
 const READ_COMMITTED: i8 = 1;
 /// A tool that debugs a replica, and asks whoever it likes.
@@ -48,7 +50,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ListOffsetsReque
                 error_code: code.0,
                 timestamp,
                 offset,
-                leader_epoch,
+                leader_epoch: if cx.version >= EPOCH_VERSION { leader_epoch } else { -1 },
             }
         });
         topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), partitions: partitions.collect() });

@@ -91,11 +91,6 @@ impl FetchSessions {
         self.sessions.clear();
     }
 
-    /// How many sessions there are.
-    pub(crate) fn len(&self) -> usize {
-        self.sessions.len()
-    }
-
     /// Finds out what a request is about: its context, and all partitions that it wants.
     pub(crate) fn begin(
         &mut self,

@@ -5,4 +5,4 @@ mod partition;
 pub(crate) mod producers;
 
 pub(crate) use epochs::EpochEnd;
-pub(crate) use partition::{Appended, Log};
+pub(crate) use partition::Log;

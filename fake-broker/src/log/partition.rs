@@ -22,7 +22,6 @@ pub(crate) struct Log {
 /// A batch in the log, with its base offset set.
 #[derive(Clone, Debug)]
 struct Stored {
-    base_offset: i64,
     last_offset: i64,
     max_timestamp: i64,
     bytes: Bytes,
@@ -75,7 +74,6 @@ impl Log {
         }
         let last_offset = base_offset + i64::from(header.last_offset_delta);
         self.batches.push(Stored {
-            base_offset,
             last_offset,
             max_timestamp: log_append_time_ms.unwrap_or(header.max_timestamp),
             bytes: stored.freeze(),

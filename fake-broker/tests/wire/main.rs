@@ -4,9 +4,16 @@
 //! `KRAFKA_BOOTSTRAP=127.0.0.1:9092 cargo test -p krafka-fake-broker --test wire`. Without the variable it runs on the fake, in
 //! memory and in virtual time. The modules `faults` and `sasl` ask for more than a plain broker has, and say so.
 
+mod connections;
 mod faults;
+mod fetch;
+mod fetch_sessions;
 mod groups;
+mod list_offsets;
+mod metadata;
 mod offsets;
+mod produce;
 mod producers;
+mod records;
 mod sasl;
 mod target;

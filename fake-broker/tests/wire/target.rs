@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use krafka_fake_broker::{FakeCluster, FakeClusterBuilder};
-use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
+use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
+use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::frame::encode_request;
 use krafka_protocol::{Bytes, ErrorCode, Message, Reader, Request, Str, Uuid, decode_response_header};
@@ -96,19 +97,25 @@ impl Target {
 
     /// Makes a topic and waits until it has leaders.
     pub(crate) async fn topic(&self, partitions: i32) -> Topic {
+        self.topic_with(partitions, &[]).await
+    }
+
+    /// Makes a topic with settings of its own.
+    pub(crate) async fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> Topic {
         let name = self.fresh("topic");
         let mut wire = self.connect().await;
         let topic = CreatableTopic {
             name: name.clone(),
             num_partitions: partitions,
             replication_factor: -1,
+            configs: configs
+                .iter()
+                .map(|&(name, value)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) })
+                .collect(),
             ..CreatableTopic::default()
         };
         let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 5_000, ..CreateTopicsRequest::default() };
-        match &self.fake {
-            Some(fake) => fake.create_topic(&name, partitions),
-            None => assert_eq!(wire.call(request, 5).await.topics[0].error_code, 0),
-        }
+        assert_eq!(wire.call(request, 5).await.topics[0].error_code, 0);
         let ask = MetadataRequest {
             topics: Some(vec![MetadataRequestTopic { name: Some(name.clone()), ..MetadataRequestTopic::default() }]),
             ..MetadataRequest::default()
@@ -116,7 +123,9 @@ impl Target {
         loop {
             let mut found = wire.call(ask.clone(), 12).await.topics;
             let topic = found.remove(0);
-            if topic.error_code == 0 && topic.partitions.iter().all(|p| p.error_code == 0) {
+            let has_leaders = topic.error_code == 0 && topic.partitions.iter().all(|p| p.error_code == 0);
+            // A real broker knows that it leads a little before it does.
+            if has_leaders && serves(&mut wire, &name, partitions).await {
                 return Topic { name, id: topic.topic_id };
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -153,6 +162,15 @@ impl Target {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+/// Whether a broker answers for all partitions of a topic.
+async fn serves(wire: &mut Wire, name: &Str, partitions: i32) -> bool {
+    let ask = |partition_index| ListOffsetsPartition { partition_index, timestamp: -1, ..Default::default() };
+    let topic = ListOffsetsTopic { name: name.clone(), partitions: (0..partitions).map(ask).collect() };
+    let request = ListOffsetsRequest { replica_id: -1, topics: vec![topic], ..ListOffsetsRequest::default() };
+    let mut answers = wire.call(request, 7).await.topics;
+    answers.remove(0).partitions.iter().all(|answer| answer.error_code == 0)
 }
 
 impl Wire {

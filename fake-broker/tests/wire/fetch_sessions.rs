@@ -1,0 +1,168 @@
+//! Fetch sessions on the wire (KIP-227).
+
+use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic};
+
+use crate::records::{batch, error, fetch_request, written};
+use crate::target::{Target, Topic, Wire, run};
+
+const VERSION: i16 = 13;
+
+/// A consumer of two partitions, and the session that it has.
+struct Consumer {
+    wire: Wire,
+    topic: Topic,
+    session: i32,
+    epoch: i32,
+}
+
+impl Consumer {
+    /// A topic with one record in partition 0, and a session that was told so.
+    async fn new(target: &Target) -> (Self, FetchResponse) {
+        let topic = target.topic(2).await;
+        let mut wire = target.connect().await;
+        written(&mut wire, &topic, batch(&["a"])).await;
+        let mut consumer = Self { wire, topic, session: 0, epoch: 0 };
+        let asked = vec![ask(0, 0), ask(1, 0)];
+        let answer = consumer.fetch(asked).await;
+        consumer.session = answer.session_id;
+        consumer.epoch = 1;
+        (consumer, answer)
+    }
+
+    async fn fetch(&mut self, partitions: Vec<FetchPartition>) -> FetchResponse {
+        let request = self.request(partitions);
+        self.wire.call(request, VERSION).await
+    }
+
+    /// The same, one epoch on.
+    async fn next(&mut self, partitions: Vec<FetchPartition>) -> FetchResponse {
+        let answer = self.fetch(partitions).await;
+        self.epoch += 1;
+        answer
+    }
+
+    fn request(&self, partitions: Vec<FetchPartition>) -> FetchRequest {
+        let topic = FetchTopic { topic: self.topic.name.clone(), topic_id: self.topic.id, partitions };
+        let topics = if topic.partitions.is_empty() { vec![] } else { vec![topic] };
+        let (session_id, session_epoch) = (self.session, self.epoch);
+        FetchRequest { session_id, session_epoch, topics, ..fetch_request(&self.topic, 0) }
+    }
+}
+
+fn ask(partition: i32, fetch_offset: i64) -> FetchPartition {
+    FetchPartition { partition, fetch_offset, partition_max_bytes: 1 << 20, ..FetchPartition::default() }
+}
+
+/// The partitions that an answer names.
+fn named(answer: &FetchResponse) -> Vec<i32> {
+    answer.responses.iter().flat_map(|topic| topic.partitions.iter().map(|p| p.partition_index)).collect()
+}
+
+#[test]
+fn first_answer_opens_a_session_and_has_everything() {
+    run(async |target| {
+        let (_, answer) = Consumer::new(&target).await;
+
+        assert_eq!(error(answer.error_code), "NONE");
+        assert!(answer.session_id > 0);
+        assert_eq!(named(&answer), [0, 1]);
+    });
+}
+
+#[test]
+fn later_answers_have_only_what_is_new() {
+    run(async |target| {
+        let (mut consumer, answer) = Consumer::new(&target).await;
+
+        let quiet = consumer.next(vec![ask(0, 1)]).await;
+        assert_eq!((quiet.session_id, named(&quiet)), (answer.session_id, vec![]));
+        let topic = Topic { name: consumer.topic.name.clone(), id: consumer.topic.id };
+        written(&mut consumer.wire, &topic, batch(&["b"])).await;
+        let news = consumer.next(vec![]).await;
+        assert_eq!(named(&news), [0], "the position is remembered");
+        let unchanged = consumer.next(vec![]).await;
+        assert_eq!(named(&unchanged), [0], "records come until the position moves");
+    });
+}
+
+#[test]
+fn forgotten_partitions_are_answered_no_more() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        let forgotten =
+            ForgottenTopic { topic: consumer.topic.name.clone(), topic_id: consumer.topic.id, partitions: vec![0] };
+        let request = FetchRequest { forgotten_topics_data: vec![forgotten], ..consumer.request(vec![]) };
+        let answer = consumer.wire.call(request, VERSION).await;
+
+        assert_eq!((error(answer.error_code), named(&answer)), ("NONE", vec![]));
+    });
+}
+
+#[test]
+fn errors_are_told_each_time_and_so_is_their_end() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+
+        for _ in 0..2 {
+            let answer = consumer.next(vec![ask(1, 99)]).await;
+            assert!(named(&answer).contains(&1));
+        }
+        let healed = consumer.next(vec![ask(0, 1), ask(1, 0)]).await;
+        assert_eq!(named(&healed), [1], "though there is nothing but the end of the error");
+    });
+}
+
+#[test]
+fn wrong_epochs_and_unknown_sessions_are_errors_of_the_whole() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        consumer.epoch = 5;
+        let wrong = consumer.fetch(vec![]).await;
+        consumer.session ^= 1;
+        let unknown = consumer.fetch(vec![]).await;
+
+        assert_eq!(
+            (error(wrong.error_code), wrong.session_id, named(&wrong)),
+            ("INVALID_FETCH_SESSION_EPOCH", 0, vec![])
+        );
+        assert_eq!(error(unknown.error_code), "FETCH_SESSION_ID_NOT_FOUND");
+    });
+}
+
+#[test]
+fn names_and_ids_do_not_mix_in_a_session() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        let request = consumer.request(vec![]);
+
+        assert_eq!(error(consumer.wire.call(request, 12).await.error_code), "FETCH_SESSION_TOPIC_ID_ERROR");
+    });
+}
+
+#[test]
+fn final_epoch_closes_the_session() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        consumer.epoch = -1;
+        let last = consumer.fetch(vec![ask(0, 0)]).await;
+        consumer.epoch = 1;
+        let after = consumer.fetch(vec![]).await;
+
+        assert_eq!((error(last.error_code), last.session_id, named(&last)), ("NONE", 0, vec![0]));
+        assert_eq!(error(after.error_code), "FETCH_SESSION_ID_NOT_FOUND");
+    });
+}
+
+#[test]
+fn waiting_session_is_answered_empty_when_its_time_is_up() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        consumer.next(vec![ask(0, 1)]).await;
+        let request = FetchRequest { max_wait_ms: 400, ..consumer.request(vec![]) };
+        consumer.wire.send(request, VERSION).await;
+        assert!(consumer.wire.is_quiet().await);
+
+        let answer = consumer.wire.receive::<FetchRequest>(VERSION).await;
+        assert_eq!((error(answer.error_code), named(&answer)), ("NONE", vec![]));
+    });
+}
