@@ -381,9 +381,13 @@ impl Cluster {
                 self.state.purgatory.park(request, waiting, timer);
             }
             Outcome::NoReply => {
-                let throttle = exchange.verdict.throttle;
+                let (throttle, drops) = (exchange.verdict.throttle, exchange.verdict.drop_answer);
                 self.exchanges.remove(&request);
-                self.release(connection, throttle, now);
+                if drops {
+                    self.close(connection);
+                } else {
+                    self.release(connection, throttle, now);
+                }
             }
             Outcome::Close => self.close(connection),
         }

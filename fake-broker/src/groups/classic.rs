@@ -568,4 +568,6 @@ impl AtWork<'_> {
 }
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;
