@@ -206,8 +206,14 @@ impl FakeClusterBuilder {
         FakeCluster::new(Shared::new(cluster, clock))
     }
 
-    /// Builds the machine itself, which starts at `now`.
-    pub(crate) fn into_machine(self, host: &str, port: impl Fn(i32) -> u16, now: Instant) -> Cluster {
+    /// Builds the machine alone, which starts at `now`: a value that is fed with inputs and polled for actions. Two that
+    /// are built alike and fed alike do the same, byte for byte, if they are given a
+    /// [`start_time_ms`](Self::start_time_ms).
+    pub fn build_machine(self, now: Instant) -> Cluster {
+        self.into_machine("broker", |_| 9092, now)
+    }
+
+    fn into_machine(self, host: &str, port: impl Fn(i32) -> u16, now: Instant) -> Cluster {
         let mut config = self.config;
         let mut ids = Rng::stream(config.seed, "ids");
         config.cluster_id = Str::from(ids.uuid().to_string());

@@ -80,6 +80,12 @@ impl Target {
         self.connect_to(host, port.parse().expect("a port")).await
     }
 
+    /// Connects to a node of the fake, which is up.
+    pub(crate) async fn node(&self, node: i32) -> Wire {
+        let (host, port) = self.fake.as_ref().and_then(|fake| fake.address(node)).expect("a fake with that node");
+        self.connect_to(&host, port).await
+    }
+
     async fn connect_to(&self, host: &str, port: u16) -> Wire {
         let stream: Box<dyn Stream> = match &self.fake {
             Some(fake) => Box::new(fake.pipes().connect(host, port).await.expect("the node is up")),
