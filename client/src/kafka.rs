@@ -93,10 +93,6 @@ impl Kafka {
         &self.inner.environment
     }
 
-    pub(crate) fn client_id(&self) -> &Arc<str> {
-        &self.inner.client_id
-    }
-
     pub(crate) fn request_timeout(&self) -> Duration {
         self.inner.request_timeout
     }

@@ -10,6 +10,8 @@ use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::MAX_RESPONSE_SIZE;
+#[cfg(feature = "tls-ring")]
+use crate::network::Tls;
 use crate::network::{Network, NetworkConfig};
 use crate::{bootstrap, drive};
 
@@ -22,7 +24,7 @@ pub struct KafkaBuilder {
     client_id: String,
     credentials: Option<Plain>,
     #[cfg(feature = "tls-ring")]
-    tls: Option<Arc<rustls::ClientConfig>>,
+    tls: Option<std::result::Result<Tls, String>>,
     request_timeout: Duration,
     connect_timeout: Duration,
     bootstrap_timeout: Duration,
@@ -80,7 +82,19 @@ impl KafkaBuilder {
     /// `security.protocol=SSL` with `ssl.*`.
     #[cfg(feature = "tls-ring")]
     pub fn tls(mut self, config: Arc<rustls::ClientConfig>) -> Self {
-        self.tls = Some(config);
+        self.tls = Some(Ok(Tls::new(config)));
+        self
+    }
+
+    /// Speaks TLS, and trusts the issuers in this PEM text, which holds one or more `CERTIFICATE` sections.
+    ///
+    /// For clusters with an issuer of their own, when the client shows no certificate; [`tls`](Self::tls) is for all else.
+    /// Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
+    ///
+    /// A text without a certificate makes [`connect`](Self::connect) fail.
+    #[cfg(feature = "tls-ring")]
+    pub fn tls_roots_pem(mut self, pem: impl AsRef<[u8]>) -> Self {
+        self.tls = Some(Tls::trusting(pem.as_ref()));
         self
     }
 
@@ -197,7 +211,7 @@ impl KafkaBuilder {
         let network = Network::new(NetworkConfig {
             connect: environment.connector(),
             #[cfg(feature = "tls-ring")]
-            tls: self.tls.map(crate::network::Tls::new),
+            tls: self.tls.and_then(std::result::Result::ok),
             credentials: self.credentials.map(Credentials::Plain),
             client_id: client_id.clone(),
             connect_timeout: self.connect_timeout,
@@ -241,6 +255,10 @@ impl KafkaBuilder {
         }
         if let Some(fault) = self.credentials.as_ref().and_then(Plain::fault) {
             return Err(KrafkaError::config(format!("sasl_plain: {fault}")));
+        }
+        #[cfg(feature = "tls-ring")]
+        if let Some(Err(fault)) = &self.tls {
+            return Err(KrafkaError::config(format!("tls_roots_pem: {fault}")));
         }
         bootstrap::parse(&self.bootstrap_servers)
     }

@@ -20,7 +20,9 @@ pub(crate) use self::coordinators::CoordinatorKind;
 pub(crate) use self::merge::LeaderHint;
 pub use self::refresher::MetadataRecoveryStrategy;
 pub(crate) use self::refresher::Rules;
-pub(crate) use self::snapshot::{Node, PartitionView, Snapshot, TopicView};
+#[cfg(test)]
+pub(crate) use self::snapshot::PartitionView;
+pub(crate) use self::snapshot::{Node, Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::network::Network;
 
@@ -125,3 +127,6 @@ impl Cluster {
 fn closed() -> KrafkaError {
     KrafkaError::closed("the Kafka handle was closed")
 }
+
+#[cfg(test)]
+mod tests;

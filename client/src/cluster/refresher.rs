@@ -284,12 +284,19 @@ impl<W> Refresher<W> {
 
     fn failed(&mut self, fetching: Fetching<W>, now: Instant) {
         let error = combine(&fetching.failures);
-        tracing::warn!(%error, "no metadata");
+        let is_closed = matches!(error, KrafkaError::Closed { .. });
+        if is_closed {
+            // The connections were closed for good: an open task must not go on asking for the rest of its life.
+            self.due = None;
+        } else {
+            tracing::warn!(%error, "no metadata");
+        }
         self.not_before = Some(now + RETRY.delay(self.failed_rounds, &mut self.rng));
         self.failed_rounds = self.failed_rounds.saturating_add(1);
         for want in fetching.wants {
             match want.waiter {
                 Some(_) => self.answer(want, Err(error.clone())),
+                None if is_closed => {}
                 None => self.doubted(want.topics),
             }
         }
@@ -369,7 +376,7 @@ impl<W> Refresher<W> {
 fn combine(failures: &[KrafkaError]) -> KrafkaError {
     let worst = failures.iter().find(|failure| failure.is_fatal());
     let worst = worst.or_else(|| failures.iter().find(|failure| !failure.is_retriable()));
-    let Some(last) = worst.or(failures.last()) else {
+    let Some(last) = worst.or_else(|| failures.last()) else {
         return KrafkaError::config("there is no bootstrap server to ask");
     };
     if failures.len() == 1 {
@@ -378,14 +385,16 @@ fn combine(failures: &[KrafkaError]) -> KrafkaError {
     let all = failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let message = format!("no broker can be asked for metadata: {all}");
     match last {
+        KrafkaError::Network { source, .. } => {
+            // The last one's source is said by the error itself, after its context.
+            let context = message.trim_end_matches(&source.to_string()).trim_end_matches(": ");
+            KrafkaError::Network { context: context.into(), source: source.clone() }
+        }
         KrafkaError::Auth { .. } => KrafkaError::auth(message),
         KrafkaError::Protocol { kind, .. } => KrafkaError::protocol(*kind, message),
         KrafkaError::Broker { code, .. } => KrafkaError::broker(*code, message),
         KrafkaError::Closed { .. } => KrafkaError::closed(message),
         KrafkaError::Timeout { .. } => KrafkaError::timeout(message),
-        KrafkaError::Network { source, .. } => {
-            KrafkaError::network(message, std::io::Error::new(source.kind(), "no broker left to try"))
-        }
         other => other.clone(),
     }
 }

@@ -91,11 +91,6 @@ impl Snapshot {
         self.topics.get(name)
     }
 
-    /// The topic with this id. Linear: for error paths and small sets only.
-    pub(crate) fn topic_by_id(&self, id: Uuid) -> Option<&Arc<TopicView>> {
-        self.topics.values().find(|topic| topic.id == id)
-    }
-
     /// One partition of a loaded topic.
     pub(crate) fn partition(&self, topic: &str, partition: i32) -> Option<&PartitionView> {
         self.topic(topic)?.partitions.get(usize::try_from(partition).ok()?)

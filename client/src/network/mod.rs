@@ -261,3 +261,6 @@ fn decode<T: Message>(
     krafka_protocol::decode_response_header(key, version, &mut reader)?;
     T::decode(&mut reader, version)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use super::assert_says;
 
 /// An issuer, and a certificate that it gave to a host.
 struct Certified {
+    pem: String,
     server: Arc<ServerConfig>,
     roots: Arc<RootCertStore>,
 }
@@ -20,7 +21,8 @@ fn certified(host: &str) -> Certified {
     // Ed25519, because its signatures have one length: runs with the same seed stay alike.
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let params = rcgen::CertificateParams::new(vec![host.to_owned()]).expect("a host name");
-    let certificate = params.self_signed(&key).expect("a certificate").der().clone();
+    let certificate = params.self_signed(&key).expect("a certificate");
+    let (pem, certificate) = (certificate.pem(), certificate.der().clone());
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).expect("a root");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -30,7 +32,7 @@ fn certified(host: &str) -> Certified {
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .expect("the key fits");
-    Certified { server: Arc::new(server), roots: Arc::new(roots) }
+    Certified { pem, server: Arc::new(server), roots: Arc::new(roots) }
 }
 
 fn trusting(roots: Arc<RootCertStore>) -> Arc<ClientConfig> {
@@ -88,6 +90,26 @@ async fn tls_wraps_any_stream() {
 
     let topics = kafka.admin().list_topics().await.expect("it is served");
     assert_eq!(topics[0].partitions.len(), 500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_in_pem_is_trusted() {
+    let host = host_of(&FakeCluster::builder().nodes(1).start_on_pipes());
+    let certified = certified(&host);
+    let (_fake, builder) = behind_tls(certified.server);
+
+    builder.tls_roots_pem(&certified.pem).connect().await.expect("the certificate is trusted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pem_without_a_certificate_is_named() {
+    for text in ["", "-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n", "-----BEGIN CERTIFICATE-----"]
+    {
+        let error = Kafka::builder("kafka:9092").tls_roots_pem(text).connect().await.expect_err("no certificate");
+
+        assert!(matches!(error, KrafkaError::Config { .. }), "{error:?}");
+        assert_says(&error, &["tls_roots_pem"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

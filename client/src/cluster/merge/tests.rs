@@ -54,7 +54,7 @@ fn an_answer_tells_brokers_controller_and_leaders() {
     assert_eq!(snapshot.controller, Some(1));
     assert_eq!([leader(&snapshot, "a", 0), leader(&snapshot, "a", 1)], [Some((1, 3)), Some((2, 7))]);
     assert_eq!(leader(&snapshot, "a", 2), None);
-    assert_eq!(snapshot.topic_by_id(ID).map(|topic| topic.name.to_string()), Some("a".to_owned()));
+    assert_eq!(snapshot.topic("a").map(|topic| topic.id), Some(ID));
 }
 
 /// MD-06.

@@ -445,3 +445,18 @@ fn an_authentication_failure_is_told_first() {
         assert!(error.to_string().contains("wrong password"), "{error}");
     });
 }
+
+#[test]
+fn a_closed_client_asks_no_more() {
+    connected(|script| {
+        doubt(script, &["a"]);
+        script.input(Input::Watched { owner: 1, topics: names(&["a"]) });
+        acts(script);
+        (0..4).for_each(|_| answer_with(script, Err(KrafkaError::closed("the Kafka handle was closed"))));
+        acts(script);
+
+        script.after(3_600 * SECOND);
+
+        assert_eq!(acts(script), [""; 0]);
+    });
+}
