@@ -207,7 +207,9 @@ fn bootstrap_argument() -> Result<Option<String>, Failure> {
         (None, ..) => Ok(None),
         (Some(flag), Some(value), None) if flag == "--bootstrap" => Ok(Some(value)),
         (Some(flag), None, _) if flag == "--bootstrap" => Err("--bootstrap needs a value: HOST:PORT".into()),
-        (Some(other), ..) => Err(format!("unknown argument '{other}': usage: quickstart [--bootstrap HOST:PORT]").into()),
+        (Some(other), ..) => {
+            Err(format!("unknown argument '{other}': usage: quickstart [--bootstrap HOST:PORT]").into())
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, Wal
 pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
-pub use network::TcpConnect;
 pub use krafka_protocol::{Compression, Str};
+pub use network::TcpConnect;
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
 pub use types::{BrokerInfo, PartitionInfo, TopicInfo, TopicPartition};

@@ -150,7 +150,10 @@ fn machines_take_time_and_chance_as_arguments() {
         source.find(source.code(), &words, &mut faults);
     }
 
-    report("Machines and values take `now`, a seed and ordered collections: the same run twice is the same run:", &faults);
+    report(
+        "Machines and values take `now`, a seed and ordered collections: the same run twice is the same run:",
+        &faults,
+    );
 }
 
 #[test]

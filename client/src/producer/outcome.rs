@@ -81,4 +81,79 @@ impl Outcome {
 }
 
 /// The newest code of Kafka 4.4.
-const NEWEST: i16 = 133;
+const NEWEST: i16 = ErrorCode::ALL[ErrorCode::ALL.len() - 1].0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITTEN: Outcome = Outcome::Written;
+    const DUPLICATE: Outcome = Outcome::Duplicate;
+    const AGAIN: Outcome = Outcome::Retry { possibly_written: false, refresh: false };
+    const ELSEWHERE: Outcome = Outcome::Retry { possibly_written: false, refresh: true };
+    const PERHAPS: Outcome = Outcome::Retry { possibly_written: true, refresh: false };
+    const LOST: Outcome = Outcome::Retry { possibly_written: true, refresh: true };
+    const SPLIT: Outcome = Outcome::Split;
+    const GAP: Outcome = Outcome::Gap;
+    const FORGOTTEN: Outcome = Outcome::Forgotten;
+    const FENCED: Outcome = Outcome::Fenced;
+    const FAIL: Outcome = Outcome::Fail { possibly_written: false };
+    const UNCLEAR: Outcome = Outcome::Fail { possibly_written: true };
+
+    /// Every code of Kafka 4.4, in order from -1; what is not listed fails for good.
+    #[test]
+    fn every_code_has_its_outcome() {
+        let special = [
+            (-1, UNCLEAR),
+            (0, WRITTEN),
+            (2, AGAIN),
+            (3, ELSEWHERE),
+            (5, ELSEWHERE),
+            (6, ELSEWHERE),
+            (7, PERHAPS),
+            (9, ELSEWHERE),
+            (10, SPLIT),
+            (13, LOST),
+            (14, AGAIN),
+            (15, AGAIN),
+            (16, AGAIN),
+            (18, SPLIT),
+            (19, AGAIN),
+            (20, PERHAPS),
+            (41, AGAIN),
+            (45, GAP),
+            (46, DUPLICATE),
+            (47, FENCED),
+            (51, AGAIN),
+            (56, ELSEWHERE),
+            (59, FORGOTTEN),
+            (74, ELSEWHERE),
+            (75, AGAIN),
+            (89, AGAIN),
+            (100, ELSEWHERE),
+            (103, ELSEWHERE),
+        ];
+
+        for code in ErrorCode::ALL {
+            // Codes that no broker gives for a Produce request, and that Java calls retriable: patience costs nothing.
+            let by_default = if code.is_retriable() { AGAIN } else { FAIL };
+            let expected =
+                special.iter().find(|(special, _)| *special == code.0).map_or(by_default, |(_, outcome)| *outcome);
+            assert_eq!(Outcome::of(*code), expected, "{code:?}");
+        }
+    }
+
+    /// What Java would retry, we retry: nothing retriable fails a record at once.
+    #[test]
+    fn nothing_retriable_fails() {
+        for code in ErrorCode::ALL.iter().filter(|code| code.is_retriable()) {
+            assert!(!matches!(Outcome::of(*code), Outcome::Fail { .. }), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_from_the_future_leaves_it_open_whether_the_record_was_written() {
+        assert_eq!(Outcome::of(ErrorCode(30_000)), UNCLEAR);
+        assert_eq!(Outcome::of(ErrorCode(-7)), UNCLEAR);
+    }
+}

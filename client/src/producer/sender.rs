@@ -14,89 +14,32 @@
 //! the news of a changed topic, and closing.
 
 mod answers;
+mod messages;
 mod partition;
 #[cfg(test)]
 mod tests;
 mod topics;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
-use krafka_protocol::api::produce::ProduceResponse;
 use krafka_protocol::compression::{Compressor, Decompressor};
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{Str, Uuid};
 
+pub(super) use self::messages::{Action, Input, Outgoing};
 use self::partition::{Next, Open, Partition};
 use super::accumulator::Event;
 use super::batch::{Batch, Order};
 use super::builder::Settings;
-use super::delivery::{Destination, Receipt, Settled};
+use super::delivery::Destination;
 use super::identity::{Identity, ProducerId};
 use super::metrics::Counters;
-use crate::cluster::{LeaderHint, Node, Snapshot, TopicView};
+use crate::cluster::{Node, Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::limits::MAX_IN_FLIGHT_PRODUCE;
 use crate::rng::Rng;
-
-/// Something that happened. `L` is what a connection is to the driver.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and moves once")]
-pub(super) enum Input<L> {
-    /// Something happened to the records.
-    Event(Event),
-    /// The view of the cluster changed.
-    Changed(Arc<Snapshot>),
-    /// A broker can be reached.
-    Connected { node: i32, link: L },
-    /// A broker cannot be reached.
-    Unreachable { node: i32, error: KrafkaError },
-    /// A broker answered a request, and perhaps asked for a pause.
-    Answered { request: u64, response: ProduceResponse, pause: Option<Duration> },
-    /// A request without an answer (acks=0) is on its way.
-    Written { request: u64 },
-    /// A request has no answer and will get none.
-    Lost { request: u64, error: KrafkaError, possibly_written: bool, is_retriable: bool },
-    /// A broker gave the producer an identity.
-    Identified(ProducerId),
-    /// None did. If it is final, asking again does not help.
-    Unidentified { error: KrafkaError, is_final: bool },
-}
-
-/// Something to do.
-pub(super) enum Action<L> {
-    /// Seal the open batch of a partition.
-    Seal { slot: usize, number: u64 },
-    /// Connect to a broker.
-    Connect(Arc<Node>),
-    /// Send batches, at most one for each partition.
-    Produce { request: u64, link: L, batches: Vec<Outgoing> },
-    /// Ask any broker for an identity.
-    Identify,
-    /// The view of a topic is wrong: fetch it anew.
-    Refresh(Str),
-    /// A broker told who leads.
-    Hint(LeaderHint),
-    /// Wait for a view of the cluster that is newer than this version.
-    Watch(u64),
-    /// Answer the records of a batch.
-    Settle(Receipt, Settled),
-    /// Keep the buffer of a batch that is done.
-    Recycle(Batch),
-    /// All is answered, and nothing more will come.
-    Stop,
-}
-
-/// A batch in a request.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) destination: Arc<Destination>,
-    pub(super) topic_id: Uuid,
-    pub(super) records: Bytes,
-}
 
 /// A moment at which something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -591,27 +534,6 @@ impl<L> Peer<L> {
             failures: 0,
             not_before: None,
             error: None,
-        }
-    }
-}
-
-impl<L> fmt::Debug for Action<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seal { slot, number } => write!(f, "Seal({slot}, {number})"),
-            Self::Connect(node) => write!(f, "Connect({})", node.id),
-            Self::Produce { request, batches, .. } => {
-                write!(f, "Produce({request}")?;
-                batches.iter().try_for_each(|batch| write!(f, ", {}", batch.destination))?;
-                f.write_str(")")
-            }
-            Self::Identify => f.write_str("Identify"),
-            Self::Refresh(topic) => write!(f, "Refresh({topic})"),
-            Self::Hint(hint) => write!(f, "Hint({}-{} is led by {})", hint.topic, hint.partition, hint.leader),
-            Self::Watch(version) => write!(f, "Watch({version})"),
-            Self::Settle(_, settled) => write!(f, "Settle({settled:?})"),
-            Self::Recycle(batch) => write!(f, "Recycle({}, {:?})", batch.destination, batch.order),
-            Self::Stop => f.write_str("Stop"),
         }
     }
 }

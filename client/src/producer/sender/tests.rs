@@ -1,1 +1,0 @@
-//! The machine, by script.
