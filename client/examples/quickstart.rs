@@ -6,9 +6,10 @@
 //! Four tasks produce 100,000 records while (on the fake) a leader moves and a node crashes. Two members of a group
 //! consume them. The last line says what was acknowledged, what was consumed, and the difference.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use krafka::consumer::AutoOffsetReset;
@@ -18,8 +19,8 @@ use krafka::{Consumer, Kafka, NewTopic, Producer, Record};
 const RECORDS: u64 = 100_000;
 const TASKS: u64 = 4;
 const PARTITIONS: i32 = 6;
-/// How long the consumers may go without a record before the example gives up: longer than a rebalance takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the example waits for the group: several times as long as a rebalance takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -54,10 +55,18 @@ async fn main() -> Result<(), Failure> {
     let mut members = Vec::new();
     for name in ["first", "second"] {
         let kafka = Kafka::builder(&bootstrap).client_id(format!("quickstart-{name}")).connect().await?;
-        let consumer = kafka.consumer(&group).auto_offset_reset(AutoOffsetReset::Earliest).build().await?;
+        let consumer = kafka
+            .consumer(&group)
+            .auto_offset_reset(AutoOffsetReset::Earliest)
+            // Often, so that the first member learns soon that the second has come.
+            .heartbeat_interval(Duration::from_millis(200))
+            .build()
+            .await?;
         consumer.subscribe(&[&topic]).await?;
         members.push((name, tokio::spawn(consume(consumer, seen.clone()))));
     }
+    patiently("both members have partitions", || seen.members_with_partitions.load(Relaxed) == 2).await?;
+    timeline.say(format!("two members of {group} share the partitions"));
 
     let producer = kafka.producer().build().await?;
     let acknowledged = Arc::new(AtomicU64::new(0));
@@ -75,16 +84,9 @@ async fn main() -> Result<(), Failure> {
     let acked = acknowledged.load(Relaxed);
     timeline.say(format!("{TASKS} tasks produced {acked} records in {:.2} s", began.elapsed().as_secs_f64()));
 
-    let mut quiet_since = Instant::now();
-    let mut last = seen.distinct.load(Relaxed);
-    while last < acked && quiet_since.elapsed() < PATIENCE {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        let now = seen.distinct.load(Relaxed);
-        if now != last {
-            (last, quiet_since) = (now, Instant::now());
-        }
-    }
-    seen.finished.store(1, Relaxed);
+    // If they are not all consumed by then, the last line says how many are missing.
+    let _ = patiently("every record is consumed", || seen.distinct.load(Relaxed) == acked).await;
+    seen.finished.store(true, Relaxed);
     for (name, member) in members {
         let (records, partitions) = member.await??;
         timeline.say(format!("the {name} member consumed {records} records from {partitions} partitions"));
@@ -148,8 +150,14 @@ async fn disturb(fake: &FakeCluster, topic: &str, acknowledged: &AtomicU64, time
 /// Polls until every record was seen by some member; returns how many this one saw, and from how many partitions.
 async fn consume(consumer: Consumer, seen: Arc<Seen>) -> Result<(u64, usize), Failure> {
     let mut records = 0;
-    let mut partitions = std::collections::BTreeSet::new();
-    while seen.finished.load(Relaxed) == 0 {
+    let mut partitions = BTreeSet::new();
+    let mut is_counted = false;
+    while !seen.finished.load(Relaxed) {
+        let has_its_share = consumer.assignment().len() == PARTITIONS as usize / 2;
+        if has_its_share && !is_counted {
+            seen.members_with_partitions.fetch_add(1, Relaxed);
+            is_counted = true;
+        }
         for record in consumer.poll(Duration::from_millis(100)).await? {
             let value = record.value.as_deref().unwrap_or_default();
             seen.mark(std::str::from_utf8(value)?.parse()?);
@@ -161,12 +169,25 @@ async fn consume(consumer: Consumer, seen: Arc<Seen>) -> Result<(u64, usize), Fa
     Ok((records, partitions.len()))
 }
 
+/// Waits until the condition holds.
+async fn patiently(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failure> {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > PATIENCE {
+            return Err(format!("after {PATIENCE:?} it is still not so that {what}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
 /// Which numbers came, and how many records in all.
 struct Seen {
     numbers: Vec<AtomicU64>,
     distinct: AtomicU64,
     total: AtomicU64,
-    finished: AtomicU64,
+    members_with_partitions: AtomicU64,
+    finished: AtomicBool,
 }
 
 impl Seen {
@@ -175,7 +196,8 @@ impl Seen {
             numbers: (0..RECORDS).map(|_| AtomicU64::new(0)).collect(),
             distinct: AtomicU64::new(0),
             total: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
+            members_with_partitions: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
         }
     }
 
