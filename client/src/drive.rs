@@ -1,7 +1,7 @@
 //! The one loop that every driver calls, and the one place that asks what time it is.
 //!
-//! A driver gives [`run`] its machine, the channel that the machine's inputs come by, and a function that starts to carry
-//! out an action. What takes time is put into [`Work`]: a future whose result is the machine's next input.
+//! A driver gives [`run`] its machine, the channel that the machine's inputs come by, and a function that starts to
+//! carry out an action. What takes time is put into [`Work`]: a future whose result is the machine's next input.
 //!
 //! ```text
 //!   handles ──inputs──▶ machine.handle ──▶ machine.poll ──action──▶ carry_out ──┬─▶ done at once

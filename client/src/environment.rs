@@ -23,7 +23,8 @@ pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>
 
 /// Opens streams to brokers. The only thing that the client asks of the network.
 ///
-/// Names are resolved inside, at each call, so that a broker that moved to another address behind the same name is found.
+/// Names are resolved inside, at each call, so that a broker that moved to another address behind the same name is
+/// found.
 pub trait Connect: Send + Sync + 'static {
     /// Connects to `host` and `port`.
     ///

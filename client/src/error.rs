@@ -67,7 +67,7 @@ pub enum KrafkaError {
         operation: Arc<str>,
     },
     /// A record was not acknowledged within the delivery timeout.
-    #[error("{message}{}", if *possibly_written { "; the record may have been written" } else { "; the record was not written" })]
+    #[error("{message}; the record {}", if *possibly_written { "may have been written" } else { "was not written" })]
     DeliveryTimeout {
         /// Whether some attempt may have reached the log.
         possibly_written: bool,

@@ -15,8 +15,8 @@ use crate::producer::ProducerBuilder;
 /// A connected client: one set of connections and one view of the cluster, which all producers, consumers and admin
 /// clients made from it share.
 ///
-/// Cheap to clone. The connections close when the last clone, and everything made from it, is dropped. A second identity
-/// is a second handle.
+/// Cheap to clone. The connections close when the last clone, and everything made from it, is dropped. A second
+/// identity is a second handle.
 ///
 /// ```no_run
 /// # async fn example() -> krafka::Result<()> {

@@ -88,8 +88,8 @@ impl KafkaBuilder {
 
     /// Speaks TLS, and trusts the issuers in this PEM text, which holds one or more `CERTIFICATE` sections.
     ///
-    /// For clusters with an issuer of their own, when the client shows no certificate; [`tls`](Self::tls) is for all else.
-    /// Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
+    /// For clusters with an issuer of their own, when the client shows no certificate; [`tls`](Self::tls) is for all
+    /// else. Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
     ///
     /// A text without a certificate makes [`connect`](Self::connect) fail.
     #[cfg(feature = "tls-ring")]
@@ -107,7 +107,8 @@ impl KafkaBuilder {
         self
     }
 
-    /// Sets how long making one connection may take: the name, TCP, TLS, authentication and version negotiation together.
+    /// Sets how long making one connection may take: the name, TCP, TLS, authentication and version negotiation
+    /// together.
     ///
     /// Lower it to go on to the next broker sooner. Default: 10 s. Java: `socket.connection.setup.timeout.ms`.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -140,8 +141,8 @@ impl KafkaBuilder {
         self
     }
 
-    /// Sets after how long without a successful metadata fetch the client begins again with the bootstrap servers, though
-    /// some connections are alive (KIP-1102).
+    /// Sets after how long without a successful metadata fetch the client begins again with the bootstrap servers,
+    /// though some connections are alive (KIP-1102).
     ///
     /// Default: 5 min. Java: `metadata.recovery.rebootstrap.trigger.ms`.
     pub fn metadata_recovery_rebootstrap_trigger(mut self, trigger: Duration) -> Self {
@@ -159,7 +160,8 @@ impl KafkaBuilder {
         self
     }
 
-    /// Sets the largest response that is read, in bytes. A larger one closes the connection before anything is allocated.
+    /// Sets the largest response that is read, in bytes. A larger one closes the connection before anything is
+    /// allocated.
     ///
     /// Raise it for clusters whose metadata, or whose batches, are larger. Default: 100 MiB. Java has no such setting.
     pub fn max_response_size(mut self, bytes: usize) -> Self {
@@ -176,8 +178,8 @@ impl KafkaBuilder {
         self
     }
 
-    /// Sets how many connections the handle may have in all. At the limit an idle one makes room; if none is idle, calls
-    /// fail with an error that can be retried.
+    /// Sets how many connections the handle may have in all. At the limit an idle one makes room; if none is idle,
+    /// calls fail with an error that can be retried.
     ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {
@@ -187,8 +189,8 @@ impl KafkaBuilder {
 
     /// Sets how the client meets the outside world: its network, its clock, its chance.
     ///
-    /// For tests and simulations, and to connect through a tunnel. Default: TCP and the system's clock. Java has no such
-    /// setting.
+    /// For tests and simulations, and to connect through a tunnel. Default: TCP and the system's clock. Java has no
+    /// such setting.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self
@@ -198,9 +200,9 @@ impl KafkaBuilder {
     /// before it is used.
     ///
     /// # Errors
-    /// [`KrafkaError::Config`] for a setting that is wrong. What cannot be helped by waiting (authentication, a server that
-    /// is no Kafka broker) is returned at once; otherwise the servers are tried until the bootstrap timeout, and the error
-    /// names each of them and why it failed.
+    /// [`KrafkaError::Config`] for a setting that is wrong. What cannot be helped by waiting (authentication, a
+    /// server that is no Kafka broker) is returned at once; otherwise the servers are tried until the bootstrap
+    /// timeout, and the error names each of them and why it failed.
     ///
     /// # Cancel safety
     /// Dropping the future closes what was opened.

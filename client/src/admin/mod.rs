@@ -31,8 +31,8 @@ pub type ItemResults<T> = BTreeMap<Arc<str>, Result<T>>;
 
 /// A client for administration: topics and the cluster.
 ///
-/// Calls about several items return a result for each. What a retry can help with (a controller that moves, a broker that
-/// goes away, a quota) is retried until the timeout, 60 s by default.
+/// Calls about several items return a result for each. What a retry can help with (a controller that moves, a broker
+/// that goes away, a quota) is retried until the timeout, 60 s by default.
 ///
 /// # Cancel safety
 /// Dropping a call's future gives it up; a request that was sent may still take effect.
@@ -54,8 +54,8 @@ impl AdminClient {
         self
     }
 
-    /// Creates topics. A result of `Ok` means that the controller has accepted the topic; the brokers learn of it within
-    /// moments, which producers and consumers of this crate wait out.
+    /// Creates topics. A result of `Ok` means that the controller has accepted the topic; the brokers learn of it
+    /// within moments, which producers and consumers of this crate wait out.
     ///
     /// ```no_run
     /// # async fn example(kafka: krafka::Kafka) -> krafka::Result<()> {

@@ -1,7 +1,8 @@
 //! How an answer changes the snapshot: what is newer wins, and what was not asked about stays.
 //!
-//! Brokers learn of changes at different times, so an answer may be older than what is known already. Within one topic id
-//! a leader epoch never goes back (KIP-320); another id under the same name is another topic, and starts afresh.
+//! Brokers learn of changes at different times, so an answer may be older than what is known already. Within one
+//! topic id a leader epoch never goes back (KIP-320); another id under the same name is another topic, and starts
+//! afresh.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the client knows of the cluster: brokers, topics, leaders, coordinators.
 //!
-//! One task owns it. Readers take the current [`Snapshot`] without waiting; whoever finds it wrong says so, and the task
-//! fetches a new one.
+//! One task owns it. Readers take the current [`Snapshot`] without waiting; whoever finds it wrong says so, and the
+//! task fetches a new one.
 
 mod coordinators;
 mod driver;

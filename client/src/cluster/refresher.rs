@@ -7,8 +7,9 @@
 //!                 └── nobody left ──▶ waiters told why; what nobody waits for is tried again after a backoff
 //! ```
 //!
-//! One fetch is in flight at a time; what is wanted meanwhile goes together into the next. The same topic is asked about
-//! again and again only at a growing distance, while a topic that was not asked about just now is fetched at once.
+//! One fetch is in flight at a time; what is wanted meanwhile goes together into the next. The same topic is asked
+//! about again and again only at a growing distance, while a topic that was not asked about just now is fetched at
+//! once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! One connection's requests: their order, correlation, timeouts and throttling.
 //!
-//! A broker answers in the order in which it was asked, so one late answer holds back all that follow: the first request
-//! to time out closes the connection, and everything behind it is lost with it.
+//! A broker answers in the order in which it was asked, so one late answer holds back all that follow: the first
+//! request to time out closes the connection, and everything behind it is lost with it.
 //!
 //! ```text
 //!   waiting ──write──▶ in flight ──response──▶ answered
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! KIP-219: a response may ask for silence. Then nothing is written until it ends. Waiting requests keep their full
-//! timeout, which starts when they are written; those in flight get the silence on top, because the broker reads nothing
-//! either.
+//! timeout, which starts when they are written; those in flight get the silence on top, because the broker reads
+//! nothing either.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

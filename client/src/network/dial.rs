@@ -175,8 +175,8 @@ fn lost_early(loss: &Loss, what: &str, node: &Node) -> KrafkaError {
             what,
             node,
             io::ErrorKind::ConnectionReset,
-            "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no Kafka \
-             broker?",
+            "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no \
+             Kafka broker?",
         ),
         Loss::Failed(..) | Loss::Garbage(_) => driver::lost(loss, what, node),
     }

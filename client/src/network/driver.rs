@@ -288,8 +288,8 @@ fn explain(failure: &Failure, what: &str, node: &Node, has_answered: bool) -> Kr
     match failure {
         // A listener that wants SASL answers ApiVersions, and closes at anything else.
         Failure::Lost(Loss::Ended) if !has_answered => {
-            let why = "the broker closed the connection at the first request; does the listener want SASL, for which the \
-                       client has no credentials, or others?";
+            let why = "the broker closed the connection at the first request; does the listener want SASL, for which \
+                       the client has no credentials, or others?";
             error::lost(what, node, io::ErrorKind::ConnectionReset, why)
         }
         Failure::TimedOut(after) => error::late(what, node, *after),

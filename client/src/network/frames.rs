@@ -187,14 +187,16 @@ impl<F: Buf> FrameWriter<F> {
         &self.gathered
     }
 
-    /// Notes that the socket took `count` bytes of what [`FrameWriter::gather`] returned; how many frames that finished.
+    /// Notes that the socket took `count` bytes of what [`FrameWriter::gather`] returned; how many frames that
+    /// finished.
     pub(crate) fn advance_gathered(&mut self, count: usize) -> usize {
         self.gathered.advance(count);
         // The frames count as written together with the last byte of the piece that they were gathered into.
         if self.gathered.is_empty() { std::mem::take(&mut self.frames_gathered) } else { 0 }
     }
 
-    /// Notes that the socket took `count` bytes of what [`FrameWriter::pieces`] returned; how many frames that finished.
+    /// Notes that the socket took `count` bytes of what [`FrameWriter::pieces`] returned; how many frames that
+    /// finished.
     pub(crate) fn advance(&mut self, mut count: usize) -> usize {
         let mut finished = 0;
         while let Some(frame) = self.frames.front_mut() {

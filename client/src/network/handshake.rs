@@ -7,8 +7,8 @@
 //!        └──ok, without SASL ─────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! KIP-511: a broker that does not know our version of ApiVersions refuses in the layout of version 0, and names the range
-//! that it does know, so that guessing too high costs one round trip and nothing else.
+//! KIP-511: a broker that does not know our version of ApiVersions refuses in the layout of version 0, and names the
+//! range that it does know, so that guessing too high costs one round trip and nothing else.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -146,8 +146,8 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         }
     }
 
-    /// How bad a choice a broker is for a request that any can serve: fewer pending requests first, then brokers without
-    /// a connection, then those that must be silent, then those that could not be reached.
+    /// How bad a choice a broker is for a request that any can serve: fewer pending requests first, then brokers
+    /// without a connection, then those that must be silent, then those that could not be reached.
     pub(crate) fn cost(&self, node: &Node, lane: Lane, now: Instant) -> u64 {
         const UNCONNECTED: u64 = 1 << 32;
         const MUTED: u64 = 1 << 33;

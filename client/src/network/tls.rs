@@ -59,8 +59,8 @@ pub(super) fn explain(node: &Node, why: &io::Error) -> KrafkaError {
     let context = format!("TLS handshake with {node}");
     match cause {
         Some(rustls::Error::InvalidCertificate(fault)) => KrafkaError::auth(format!(
-            "{context}: the broker's certificate is not accepted ({fault:?}): check that the certificate's issuer is among \
-             the roots given to KafkaBuilder::tls, and that its name is the one that the broker advertises"
+            "{context}: the broker's certificate is not accepted ({fault:?}): check that the certificate's issuer is \
+             among the roots given to KafkaBuilder::tls, and that its name is the one that the broker advertises"
         )),
         Some(rustls::Error::AlertReceived(alert)) => KrafkaError::auth(format!(
             "{context}: the broker refused with {alert:?}: does it ask for a client certificate?"

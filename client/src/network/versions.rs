@@ -63,8 +63,8 @@ impl Mismatch {
                 format!("{node} does not serve {name}, which needs Kafka 3.9 or later, or a feature that is off there")
             }
             Some((min, max)) => format!(
-                "{node} serves {name} in versions {min} to {max}, and this client speaks {our_min} to {our_max}: krafka \
-                 needs Kafka 3.9 or later"
+                "{node} serves {name} in versions {min} to {max}, and this client speaks {our_min} to {our_max}: \
+                 krafka needs Kafka 3.9 or later"
             ),
         };
         KrafkaError::protocol(ProtocolErrorKind::UnsupportedVersion, message)

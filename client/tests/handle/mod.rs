@@ -1,5 +1,5 @@
-//! The handle: connecting, connections and administration. Over pipes with a paused clock, and over TCP where the socket is
-//! the point.
+//! The handle: connecting, connections and administration. Over pipes with a paused clock, and over TCP where the
+//! socket is the point.
 
 mod admin;
 mod connect;

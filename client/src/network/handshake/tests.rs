@@ -38,7 +38,7 @@ fn answer<M: Message>(script: &mut Test, key: ApiKey, version: i16, response: &M
 }
 
 fn api(key: ApiKey, min_version: i16, max_version: i16) -> ApiVersion {
-    ApiVersion { api_key: key as i16, min_version, max_version, ..ApiVersion::default() }
+    ApiVersion { api_key: key as i16, min_version, max_version }
 }
 
 fn advertised(error: ErrorCode, api_keys: Vec<ApiVersion>) -> ApiVersionsResponse {
