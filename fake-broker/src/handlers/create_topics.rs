@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfigs, CreatableTopicResult};
-use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str, Uuid};
+use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str};
 
 use super::assignment::{self, Refusal};
 use crate::context::{Context, Outcome};
@@ -59,9 +59,9 @@ fn create(
     let configs = describe(&settings);
     let num_partitions = i32::try_from(assignments.len()).unwrap_or(i32::MAX);
     let replicas = assignments.first().map_or(0, Vec::len);
-    // A request that only validates is told everything but an id.
+    // Kafka tells an id even if it only validates; nobody will ever see that one again.
     let topic_id =
-        if validate_only { Uuid::ZERO } else { state.add_topic_on(topic.name.clone(), assignments, settings) };
+        if validate_only { state.ids.uuid() } else { state.add_topic_on(topic.name.clone(), assignments, settings) };
     Ok(CreatableTopicResult {
         name: topic.name.clone(),
         topic_id,
