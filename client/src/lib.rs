@@ -1,4 +1,34 @@
 //! A Kafka client that is tested like a database.
+//!
+//! ```no_run
+//! # async fn example() -> krafka::Result<()> {
+//! use krafka::{Kafka, Record};
+//!
+//! let kafka = Kafka::builder("kafka-1:9092,kafka-2:9092").client_id("shop").connect().await?;
+//!
+//! let producer = kafka.producer().build().await?;
+//! producer.send(Record::new("orders", "three apples").key("customer-7")).await?;
+//!
+//! let consumer = kafka.consumer("billing").build().await?;
+//! consumer.subscribe(&["orders"]).await?;
+//! let record = consumer.recv().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! | --- | --- |
+//! | connect, with TLS and SASL | [`Kafka`], [`KafkaBuilder`] |
+//! | write records | [`producer`] |
+//! | read records, alone or in a group | [`consumer`] |
+//! | make and describe topics | [`AdminClient`] |
+//! | know what went wrong, and whether to retry | [`KrafkaError`] |
+//! | test against an in-process cluster that breaks as told | `testing` (feature `test-broker`) |
+//! | bring another network, clock or seed | [`Environment`] |
+//! | speak the wire protocol | `protocol` (feature `protocol`) |
+//!
+//! Everything made from one [`Kafka`] handle shares its connections and its view of the cluster. Everything is
+//! [`Send`], and says under "Cancel safety" what dropping a future means.
 
 mod admin;
 mod auth;
@@ -26,7 +56,14 @@ pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, Wal
 pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
+#[cfg(feature = "protocol")]
+pub use krafka_protocol as protocol;
 pub use krafka_protocol::{Compression, Str};
 pub use network::TcpConnect;
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
 pub use types::{BrokerInfo, PartitionInfo, TopicInfo, TopicPartition};
+
+/// The README's examples, compiled and run with the other documentation tests.
+#[cfg(all(doctest, feature = "test-broker"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -3,9 +3,11 @@
 //! A handle is a reference to its batch's [`Cell`] and an index into it, so that a record costs neither an allocation nor
 //! a channel. The cell is settled once, for all its records:
 //!
-//!     open ──┬──▶ Written: offset = base offset + index
-//!            ├──▶ Failed, Rejected: an error for all, or for some another one
-//!            └──▶ Split: the batch became smaller ones, each with a cell; a handle moves on to its own
+//! ```text
+//! open ──┬──▶ Written: offset = base offset + index
+//!        ├──▶ Failed, Rejected: an error for all, or for some another one
+//!        └──▶ Split: the batch became smaller ones, each with a cell; a handle moves on to its own
+//! ```
 //!
 //! Whoever owes the answer holds the [`Receipt`]. It cannot be lost: one that is dropped unsettled fails its records.
 
