@@ -87,6 +87,9 @@ impl TryFrom<u8> for Compression {
 /// The most that one batch may decompress to, unless told otherwise: 128 MiB.
 pub const DEFAULT_DECOMPRESSION_LIMIT: usize = 128 << 20;
 
+/// A decompressor does not keep a buffer that grew beyond this.
+const KEPT_BUFFER: usize = 8 << 20;
+
 /// Compresses batches with one codec at one level, keeping its tables and buffers between them.
 pub struct Compressor {
     codec: Compression,
@@ -195,8 +198,12 @@ impl Decompressor {
             Compression::Lz4 => lz4::decode(input, &mut out),
             Compression::Zstd => self.zstd.decode(input, &mut out),
         };
-        done?;
-        Ok(self.buffer.split().freeze())
+        let decompressed = self.buffer.split().freeze();
+        if decompressed.len() > KEPT_BUFFER {
+            // One huge batch must not cost its size for the rest of a consumer's life.
+            self.buffer = BytesMut::new();
+        }
+        done.map(|()| decompressed)
     }
 }
 
@@ -241,5 +248,54 @@ impl Output<'_> {
     #[cold]
     fn corrupt(&self, position: usize, reason: impl Into<String>) -> CompressionError {
         CompressionError::Corrupt { codec: self.codec, position, reason: reason.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_have_kafkas_names_and_numbers() {
+        let names = ["none", "gzip", "snappy", "lz4", "zstd"];
+        for (code, (codec, name)) in (0..).zip(Compression::ALL.into_iter().zip(names)) {
+            assert_eq!((codec.code(), codec.to_string().as_str()), (code, name));
+            assert_eq!(Compression::try_from(code), Ok(codec));
+            assert_eq!(name.parse(), Ok(codec));
+        }
+        assert_eq!(Compression::try_from(5), Err(CompressionError::UnknownCode { code: 5 }));
+        let error = "LZ4 ".parse::<Compression>().expect_err("no such codec");
+        assert!(error.to_string().contains("\"LZ4 \""), "{error}");
+    }
+
+    /// The buffer is used again once nobody holds what was sliced from it, and not before.
+    #[test]
+    fn the_buffer_is_used_again() {
+        let mut compressor = Compressor::new(Compression::Lz4, None).expect("lz4 is built in");
+        let compressed = compressor.compress(&[7; 50_000]).expect("lz4 compresses anything");
+        let mut decompressor = Decompressor::default();
+        let mut decompress = || decompressor.decompress(Compression::Lz4, compressed).expect("it was just written");
+
+        let first = decompress();
+        let place = first.as_ptr();
+        let second = decompress();
+        assert_ne!(second.as_ptr(), place);
+        assert_eq!(first, second);
+        drop((first, second));
+        let third = decompress().as_ptr();
+        let fourth = decompress().as_ptr();
+
+        assert_eq!(third, fourth);
+    }
+
+    #[test]
+    fn a_huge_buffer_is_given_up() {
+        let mut compressor = Compressor::new(Compression::Lz4, None).expect("lz4 is built in");
+        let compressed = compressor.compress(&vec![0; KEPT_BUFFER + 1]).expect("lz4 compresses anything");
+        let mut decompressor = Decompressor::default();
+
+        decompressor.decompress(Compression::Lz4, compressed).expect("it was just written");
+
+        assert_eq!(decompressor.buffer.capacity(), 0);
     }
 }

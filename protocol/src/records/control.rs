@@ -8,7 +8,7 @@ use crate::compression::Compressor;
 
 use super::builder::{BatchBuilder, NO_HEADERS};
 use super::error::RecordsError;
-use super::header::{Attributes, HEADER_LEN};
+use super::header::Attributes;
 use super::patch::refresh_crc;
 
 /// A record of a control batch.
@@ -119,10 +119,8 @@ impl ControlRecord {
         header.attributes = Attributes::default().with_control().with_transactional(is_marker);
         header.producer_id = producer_id;
         header.producer_epoch = producer_epoch;
-        let mut batch = sealed.into_buffer().unwrap_or_default();
-        if let Some(head) = batch.first_chunk_mut::<HEADER_LEN>() {
-            header.write(head);
-        }
+        let mut batch = sealed.into_buffer().expect("nobody else has seen its bytes");
+        header.write(batch.first_chunk_mut().expect("a sealed batch begins with its header"));
         refresh_crc(&mut batch);
         Ok(batch)
     }

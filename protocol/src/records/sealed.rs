@@ -6,7 +6,7 @@ use crate::compression::{Compressor, Decompressor};
 
 use super::builder::BatchBuilder;
 use super::error::RecordsError;
-use super::header::{BatchHeader, HEADER_LEN};
+use super::header::BatchHeader;
 use super::patch::refresh_crc;
 use super::reader::Batch;
 
@@ -79,9 +79,7 @@ impl SealedBatch {
         if self.stale {
             let bytes = std::mem::take(&mut self.bytes);
             let mut buffer = bytes.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
-            if let Some(head) = buffer.first_chunk_mut::<HEADER_LEN>() {
-                self.header.write(head);
-            }
+            self.header.write(buffer.first_chunk_mut().expect("a sealed batch begins with its header"));
             self.header.crc = refresh_crc(&mut buffer);
             self.bytes = buffer.freeze();
             self.stale = false;

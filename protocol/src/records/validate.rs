@@ -5,7 +5,6 @@ use bytes::Bytes;
 use crate::compression::Decompressor;
 
 use super::error::RecordsError;
-use super::header::MAGIC;
 use super::reader::{Batch, Batches};
 
 /// Why a broker refuses a producer's records.
@@ -59,6 +58,8 @@ impl InvalidBatch {
         const CORRUPT_MESSAGE: i16 = 2;
         const INVALID_RECORD: i16 = 87;
         match self {
+            // Since version 3 of the request, an old format is an invalid record, not a corrupt one.
+            Self::Unreadable(RecordsError::UnsupportedMagic { .. }) => INVALID_RECORD,
             Self::Unreadable(_) => CORRUPT_MESSAGE,
             _ => INVALID_RECORD,
         }
@@ -78,7 +79,6 @@ pub fn check_produced(bytes: &Bytes, decompressor: &mut Decompressor) -> Result<
         return Err(InvalidBatch::NotOneBatch);
     }
     let header = batch.header();
-    debug_assert_eq!(batch.bytes()[super::header::MAGIC_AT] as i8, MAGIC);
     batch.verify_crc()?;
     if header.base_offset != 0 {
         return Err(InvalidBatch::BaseOffset { base_offset: header.base_offset });
