@@ -70,19 +70,18 @@ pub(crate) enum Input<W> {
 }
 
 /// What to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Action<W> {
     /// Ask any node.
     Find(Key),
-    /// Tell somebody who waits; errors are those that no retry can help with.
+    /// Tell somebody who waits; an error is one that no retry can help with.
     Found {
         waiter: W,
         node: Node,
     },
     Fail {
         waiter: W,
-        code: ErrorCode,
-        message: String,
+        error: KrafkaError,
     },
 }
 
@@ -127,8 +126,8 @@ impl<W: Waiter> Coordinators<W> {
         match &entry.known {
             Some(node) => self.actions.push_back(Action::Found { waiter, node: node.clone() }),
             None if entry.waiters.len() >= MAX_WAITERS => {
-                let message = "too many callers wait for the coordinator already".to_owned();
-                self.actions.push_back(Action::Fail { waiter, code: ErrorCode::COORDINATOR_NOT_AVAILABLE, message });
+                let error = KrafkaError::illegal_state("too many callers wait for the coordinator already");
+                self.actions.push_back(Action::Fail { waiter, error });
             }
             None => {
                 entry.waiters.push(waiter);
@@ -172,19 +171,19 @@ impl<W: Waiter> Coordinators<W> {
                 entry.known = Some(node);
                 return;
             }
-            Ok(Err((code, message))) if !code.is_retriable() => Some((code, message)),
-            Ok(Err(_)) => None,
-            // Authentication or a version mismatch: no retry helps.
-            Err(KrafkaError::Broker { code, .. }) if !code.is_retriable() => Some((code, None)),
-            Err(_) => None,
-        };
-        match failure {
-            Some((code, said)) => {
+            Ok(Err((code, _))) if code.is_retriable() => None,
+            Ok(Err((code, said))) => {
                 let (kind, name) = key;
                 let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
-                let message = format!("finding the coordinator of {} '{name}'{said}", kind.name());
+                Some(KrafkaError::broker(code, format!("finding the coordinator of {} '{name}'{said}", kind.name())))
+            }
+            Err(error) if error.is_retriable() => None,
+            Err(error) => Some(error),
+        };
+        match failure {
+            Some(error) => {
                 for waiter in self.entries.remove(key).map(|entry| entry.waiters).unwrap_or_default() {
-                    self.actions.push_back(Action::Fail { waiter, code, message: message.clone() });
+                    self.actions.push_back(Action::Fail { waiter, error: error.clone() });
                 }
             }
             None => {

@@ -70,7 +70,14 @@ impl Machine for View {
     fn handle(&mut self, input: Input, now: std::time::Instant) {
         match input {
             Input::Refresher(input) => self.refresher.handle(input, now),
-            Input::Coordinators(input) => self.coordinators.handle(input, now),
+            Input::Coordinators(input) => {
+                if matches!(input, coordinators::Input::Answered { result: Err(_), .. }) {
+                    // A broker that cannot be asked may be gone for good: whether others are there is the refresher's to
+                    // find out, down to the bootstrap servers.
+                    self.refresher.handle(refresher::Input::Doubted { topics: Vec::new() }, now);
+                }
+                self.coordinators.handle(input, now);
+            }
         }
     }
 
@@ -148,9 +155,7 @@ fn coordinate(
             });
         }
         coordinators::Action::Found { waiter, node } => drop(waiter.send(Ok(node))),
-        coordinators::Action::Fail { waiter, code, message } => {
-            drop(waiter.send(Err(KrafkaError::broker(code, message))));
-        }
+        coordinators::Action::Fail { waiter, error } => drop(waiter.send(Err(error))),
     }
 }
 

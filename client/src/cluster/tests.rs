@@ -248,3 +248,20 @@ async fn a_coordinator_that_may_not_be_asked_for_is_an_error() {
 
     assert!(error.to_string().contains("finding the coordinator of group 'group'"), "{error}");
 }
+
+/// RB-01: a look-up alone is enough to notice that all brokers were replaced.
+#[tokio::test(start_paused = true)]
+async fn a_coordinator_is_found_after_all_brokers_were_gone() {
+    let (fake, kafka) = three_nodes().await;
+    (1..=3).for_each(|node| fake.crash(node));
+    let finding = tokio::spawn({
+        let cluster = kafka.cluster().clone();
+        async move { cluster.coordinator(CoordinatorKind::Group, &Str::from("group")).await }
+    });
+    sleep(30 * SECOND).await;
+
+    fake.restart(3);
+
+    let found = timeout(5 * SECOND, finding).await.expect("soon").expect("no panic").expect("node 3 is up");
+    assert_eq!(found.id, 3);
+}
