@@ -19,6 +19,8 @@ const JOIN: i16 = 9;
 const SYNC: i16 = 5;
 const HEARTBEAT: i16 = 4;
 const LEAVE: i16 = 5;
+/// Not `consumer`: Kafka reads what consumers say about themselves, and 3.9.2 never answers a JoinGroup that it cannot read.
+const TYPE: &str = "wire";
 
 /// A member with a connection of its own.
 struct Member {
@@ -55,7 +57,7 @@ impl Member {
             rebalance_timeout_ms: 5_000,
             member_id: self.id.clone(),
             group_instance_id: self.instance.clone(),
-            protocol_type: Str::from_static("consumer"),
+            protocol_type: Str::from_static(TYPE),
             protocols: protocols.collect(),
             reason: None,
         }
@@ -95,7 +97,7 @@ impl Member {
             generation_id: self.generation,
             member_id: self.id.clone(),
             group_instance_id: self.instance.clone(),
-            protocol_type: Some(Str::from_static("consumer")),
+            protocol_type: Some(Str::from_static(TYPE)),
             protocol_name: Some(Str::from_static("range")),
             assignments: assignments.collect(),
         }
@@ -176,7 +178,7 @@ fn first_join_gets_an_id_and_no_place() {
         assert_eq!((joined.error_code, joined.generation_id), (0, 1));
         assert_eq!((joined.leader, joined.members.len()), (member.id.clone(), 1));
         assert_eq!(joined.protocol_name.as_deref(), Some("range"));
-        assert_eq!(joined.protocol_type.as_deref(), Some("consumer"));
+        assert_eq!(joined.protocol_type.as_deref(), Some(TYPE));
     });
 }
 

@@ -9,7 +9,9 @@ use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::frame::encode_request;
-use krafka_protocol::{Bytes, ErrorCode, Message, Reader, Request, Str, Uuid, decode_response_header};
+use krafka_protocol::{
+    Bytes, ErrorCode, HeartbeatRequest, Message, Reader, Request, Str, Uuid, decode_response_header,
+};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -138,9 +140,17 @@ impl Target {
         }
     }
 
-    /// Connects to a group's coordinator.
+    /// Connects to a group's coordinator, which may have to read its log first.
     pub(crate) async fn coordinator(&self, group: &Str) -> Wire {
-        self.find(0, group).await
+        let mut wire = self.find(0, group).await;
+        let request = HeartbeatRequest { group_id: group.clone(), ..HeartbeatRequest::default() };
+        loop {
+            match ErrorCode(wire.call(request.clone(), 0).await.error_code) {
+                ErrorCode::NOT_COORDINATOR | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => {}
+                _ => return wire,
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Connects to a group's coordinator when the first of the bootstrap servers may be down.
