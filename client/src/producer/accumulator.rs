@@ -12,7 +12,7 @@
 //! lock, and the sender puts them right.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -112,6 +112,8 @@ pub(super) struct Accumulator {
     table: ArcSwap<Table>,
     registry: Mutex<Registry>,
     pub(super) memory: Memory,
+    /// Whether records are refused.
+    is_closed: AtomicBool,
     /// How many callers wait for memory.
     starving: AtomicUsize,
     generations: Generations,
@@ -135,6 +137,7 @@ impl Accumulator {
             partitioner,
             table: ArcSwap::default(),
             registry: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             starving: AtomicUsize::new(0),
             generations: Generations::default(),
             compressors: Mutex::default(),
@@ -422,6 +425,7 @@ impl Accumulator {
 
     /// Refuses records from now on. What was accepted is in some batch, and the task will hear of all of them.
     pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
         let mut registry = self.registry();
         registry.is_closed = true;
         let partitions = registry.partitions.clone();
@@ -432,6 +436,7 @@ impl Accumulator {
 
     /// Fails what is still open. For when the producer's task ends before its time, as with its runtime.
     pub(super) fn abandon(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
         self.memory.close();
         let open = self.registry().drain();
         // Outside of the lock: the callers that this wakes may look at the producer.
@@ -441,6 +446,11 @@ impl Accumulator {
     /// What waits for the batches that exist now. The task must hear of the flush, too.
     pub(super) fn generations(&self) -> &Generations {
         &self.generations
+    }
+
+    /// Whether records are refused. One that gets past this look meets the closed partition.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     /// Marks the caller as waiting for memory until the returned value is dropped.

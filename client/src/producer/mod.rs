@@ -257,6 +257,9 @@ impl Producer {
         }
         let mut last = None;
         while let Ok(loaded) = timeout_at(deadline.into(), cluster.load(std::slice::from_ref(name))).await {
+            if accumulator.is_closed() {
+                return Err(closed());
+            }
             match loaded {
                 Ok(snapshot) => {
                     if let Some(view) = snapshot.topic(name).filter(|view| !view.partitions.is_empty()) {

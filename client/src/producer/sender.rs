@@ -338,6 +338,7 @@ impl<L: Clone> Sender<L> {
             // Wrong credentials, or no broker at all: more attempts change nothing.
             if !error.is_retriable() {
                 self.fail_all(slot, &error);
+                self.order_seal(slot);
             }
         }
         // Perhaps somebody else leads by now.
@@ -365,6 +366,7 @@ impl<L: Clone> Sender<L> {
             // The next record asks again: the permission may have been granted meanwhile.
             for slot in std::mem::take(&mut self.unidentified) {
                 self.fail_all(slot, &error);
+                self.order_seal(slot);
             }
         }
         self.identity_error = Some(error);

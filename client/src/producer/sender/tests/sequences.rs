@@ -291,6 +291,25 @@ fn a_fenced_batch_that_may_have_been_written_is_not_written_again() {
     });
 }
 
+/// A batch that is still open has not had its answer by then.
+#[test]
+fn an_open_batch_hears_of_it_too() {
+    play(|play| {
+        play.identifies = false;
+        let batch = play.open(0);
+        play.after(ms(1));
+        let error = KrafkaError::broker(ErrorCode::CLUSTER_AUTHORIZATION_FAILED, "asking for an id");
+
+        play.input(Input::Unidentified { error: error.clone(), is_final: true });
+        assert_eq!(play.log(), ["Identify", "Seal(0, 0)"]);
+        play.fill(0, batch, 1);
+        play.after(ms(130));
+        play.input(Input::Unidentified { error, is_final: true });
+
+        assert_eq!(play.log(), ["Identify", "orders-0 failed: asking for an id: CLUSTER_AUTHORIZATION_FAILED"]);
+    });
+}
+
 /// PR-19.
 #[test]
 fn a_producer_that_gets_no_id_says_why() {
