@@ -1,4 +1,38 @@
 //! A multi-node Kafka cluster in one deterministic value, with fault injection.
+//!
+//! For tests of Kafka clients: it starts in a millisecond, any number of them run side by side, and it can be broken on
+//! purpose. Clients reach it over TCP, over pipes in memory under a paused clock, or inside a simulation; or as the
+//! program `krafka-fake-broker`, in any language.
+//!
+//! ```
+//! use krafka_fake_broker::FakeCluster;
+//! use krafka_protocol::{ApiKey, ErrorCode};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start().await?;
+//! let refused = fake.when(ApiKey::Produce).partition("orders", 0).times(2).reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+//! // … let a client of `fake.bootstrap()` produce …
+//! fake.move_leader("orders", 1, 3);
+//! fake.crash(1);
+//! // … and look at what it did:
+//! println!("refused {} times, produced {:?}", refused.hits(), fake.records("orders", 0));
+//! println!("it sent {} requests", fake.history().count(ApiKey::Produce));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It answers as Kafka does, no more leniently: each rule has a test that runs on a real broker as well
+//! (`tests/wire`). It advertises only what it serves, with the versions that Kafka 3.9 to 4.4 have.
+//!
+//! Where to look:
+//!
+//! * [`FakeCluster`] is what a test holds, [`FakeClusterBuilder`] how it is made, [`RuleBuilder`] what goes wrong,
+//!   [`History`] what happened.
+//! * [`Cluster`] is the machine inside: no sockets, no clock, no threads; the same inputs give the same actions.
+//!   `handlers/` has one file for each API.
+//! * Kafka's defaults hold but for three, which suit tests better: unknown topics are not created, topics have up to
+//!   three replicas, and groups do not wait for members before their first rebalance. The builder changes them back.
 
 mod builder;
 mod clock;

@@ -53,6 +53,9 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("unclean.leader.election.enable", "false"),
 ];
 
+/// The values of `compression.type`.
+const CODECS: &[&str] = &["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"];
+
 /// Reads the settings that a topic is created with; says in Kafka's way what is wrong with them.
 pub(crate) fn parse<'a>(given: impl Iterator<Item = (&'a Str, Option<&'a Str>)>) -> Result<TopicSettings, String> {
     let mut settings = TopicSettings::default();
@@ -96,10 +99,8 @@ fn apply(settings: &mut TopicSettings, name: &str, value: &str) -> Result<(), St
             }
             settings.compacted = policies.contains(&"compact");
         }
-        "compression.type" => {
-            if !["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"].contains(&value) {
-                return Err(invalid("String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"));
-            }
+        "compression.type" if !CODECS.contains(&value) => {
+            return Err(invalid(&format!("String must be one of: {}", CODECS.join(", "))));
         }
         "retention.ms" | "retention.bytes" => {
             number(-1)?;

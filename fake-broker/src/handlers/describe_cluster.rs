@@ -12,7 +12,7 @@ const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
 
 pub(crate) fn handle(
-    state: &mut State,
+    state: &State,
     cx: &Context,
     request: &DescribeClusterRequest,
 ) -> Outcome<DescribeClusterResponse> {

@@ -34,7 +34,7 @@ const READ_COMMITTED: i8 = 1;
 /// A tool that debugs a replica, and asks whoever it likes.
 const DEBUGGING_REPLICA: i32 = -2;
 
-pub(crate) fn handle(state: &mut State, cx: &Context, request: &ListOffsetsRequest) -> Outcome<ListOffsetsResponse> {
+pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) -> Outcome<ListOffsetsResponse> {
     let duplicates = duplicates(request);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {

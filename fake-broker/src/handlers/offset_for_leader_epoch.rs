@@ -11,7 +11,7 @@ use crate::log::EpochEnd;
 use crate::state::State;
 
 pub(crate) fn handle(
-    state: &mut State,
+    state: &State,
     cx: &Context,
     request: &OffsetForLeaderEpochRequest,
 ) -> Outcome<OffsetForLeaderEpochResponse> {

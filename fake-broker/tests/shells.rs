@@ -1,0 +1,119 @@
+//! The shells around the cluster: TCP, and the program.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::process::{Child, Command, Stdio};
+
+use krafka_fake_broker::FakeCluster;
+use krafka_protocol::api::metadata::{MetadataRequest, MetadataResponse};
+use krafka_protocol::frame::encode_request;
+use krafka_protocol::{ApiKey, Bytes, Message, Reader, decode_response_header};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Asks a broker for its metadata.
+async fn metadata(stream: &mut TcpStream) -> std::io::Result<MetadataResponse> {
+    let request = encode_request(&MetadataRequest { topics: None, ..MetadataRequest::default() }, 12, 1, None);
+    stream.write_all(&request.expect("a legal request").to_bytes()).await?;
+    let length = stream.read_i32().await?;
+    let mut body = vec![0; usize::try_from(length).expect("a length")];
+    stream.read_exact(&mut body).await?;
+    let mut reader = Reader::new(Bytes::from(body));
+    decode_response_header(ApiKey::Metadata, 12, &mut reader).expect("a header");
+    Ok(MetadataResponse::decode(&mut reader, 12).expect("a legal answer"))
+}
+
+#[tokio::test]
+async fn tcp_listeners_come_and_go_with_their_nodes() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start().await.expect("ports");
+    let addresses: Vec<_> = fake.bootstrap().split(',').map(str::to_owned).collect();
+    let mut first = TcpStream::connect(&addresses[0]).await.expect("node 1 is up");
+    assert_eq!(metadata(&mut first).await.expect("an answer").brokers.len(), 2);
+
+    fake.crash(1);
+
+    assert_eq!(first.read(&mut [0]).await.unwrap_or(0), 0, "the connection is cut");
+    while TcpStream::connect(&addresses[0]).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    let mut second = TcpStream::connect(&addresses[1]).await.expect("node 2 is up");
+    assert_eq!(metadata(&mut second).await.expect("an answer").brokers.len(), 1);
+
+    fake.restart(1);
+
+    let mut again = loop {
+        match TcpStream::connect(&addresses[0]).await {
+            Ok(stream) => break stream,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionRefused),
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(metadata(&mut again).await.expect("an answer").brokers.len(), 2);
+}
+
+#[tokio::test]
+async fn dropped_cluster_is_gone() {
+    let fake = FakeCluster::builder().start().await.expect("a port");
+    let address = fake.bootstrap();
+    let mut open = TcpStream::connect(&address).await.expect("it is up");
+    metadata(&mut open).await.expect("an answer");
+
+    drop(fake);
+
+    assert_eq!(open.read(&mut [0]).await.unwrap_or(0), 0);
+    while TcpStream::connect(&address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn taken_port_is_named() {
+    let fake = FakeCluster::builder().start().await.expect("a port");
+    let (_, port) = fake.address(1).expect("a node");
+    let error = FakeCluster::builder().port_base(port).start().await.expect_err("the port is taken");
+
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&port.to_string()), "{error}");
+}
+
+fn program(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krafka-fake-broker"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program")
+}
+
+#[tokio::test]
+async fn program_says_when_it_is_ready_and_ends_with_its_input() {
+    let mut program = program(&["--nodes", "3", "--topic", "orders:2", "--topic", "other", "--as-version", "4.0"]);
+    let mut line = String::new();
+    BufReader::new(program.stdout.take().expect("an output")).read_line(&mut line).expect("a line");
+    let addresses = line.trim_end().strip_prefix("BOOTSTRAP=").expect("the servers").split(',');
+    let addresses: Vec<_> = addresses.collect();
+    assert_eq!(addresses.len(), 3);
+    let mut stream = TcpStream::connect(addresses[2]).await.expect("it is up");
+    let answer = metadata(&mut stream).await.expect("an answer");
+    let topics: Vec<_> = answer.topics.iter().map(|t| (t.name.as_deref().unwrap_or(""), t.partitions.len())).collect();
+    assert_eq!(topics, [("orders", 2), ("other", 1)]);
+
+    drop(program.stdin.take());
+
+    assert_eq!(program.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn program_explains_what_it_does_not_understand() {
+    for (arguments, expected) in [
+        (&["--nodes", "0"][..], "--nodes takes a number from 1"),
+        (&["--as-version", "2.8"], "3.9"),
+        (&["--topic", "a b"], "a b"),
+        (&["--topic", "orders:many"], "many"),
+        (&["--frobnicate"], "frobnicate"),
+        (&["--port-base"], "port-base"),
+    ] {
+        let mut refused = program(arguments);
+        let mut message = String::new();
+        refused.stderr.take().expect("an output").read_to_string(&mut message).expect("text");
+
+        assert_eq!(refused.wait().expect("it ends").code(), Some(2), "{arguments:?}");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}
