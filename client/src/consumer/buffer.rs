@@ -19,7 +19,7 @@ pub(crate) struct Buffer {
 
 #[derive(Debug, Default)]
 struct Queue {
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<Box<Chunk>>,
     bytes: usize,
     is_ready: bool,
     is_paused: bool,
@@ -36,7 +36,7 @@ impl Buffer {
         self.queues.get(slot).map_or(0, |queue| queue.bytes)
     }
 
-    pub(crate) fn push(&mut self, slot: usize, chunk: Chunk) {
+    pub(crate) fn push(&mut self, slot: usize, chunk: Box<Chunk>) {
         let queue = self.queue(slot);
         queue.bytes += chunk.bytes;
         let bytes = chunk.bytes;
@@ -46,7 +46,7 @@ impl Buffer {
     }
 
     /// Takes the chunk whose turn it is, out of the buffer; its bytes still count.
-    pub(crate) fn take(&mut self) -> Option<(usize, Chunk)> {
+    pub(crate) fn take(&mut self) -> Option<(usize, Box<Chunk>)> {
         let slot = *self.ready.front()?;
         let queue = &mut self.queues[slot];
         let chunk = queue.chunks.pop_front().expect("a partition in line has a chunk");
@@ -58,7 +58,7 @@ impl Buffer {
     }
 
     /// Gives a chunk back that has more to hand out: it keeps its turn.
-    pub(crate) fn give_back(&mut self, slot: usize, chunk: Chunk) {
+    pub(crate) fn give_back(&mut self, slot: usize, chunk: Box<Chunk>) {
         let queue = self.queue(slot);
         queue.chunks.push_front(chunk);
         if !queue.is_ready && !queue.is_paused {
@@ -126,9 +126,9 @@ mod tests {
     use super::super::subscription::{Claim, Position};
     use super::*;
 
-    fn chunk(slot: usize, bytes: usize) -> Chunk {
+    fn chunk(slot: usize, bytes: usize) -> Box<Chunk> {
         let name = crate::TopicPartition::new("t", slot as i32);
-        Chunk::new(
+        Box::new(Chunk::new(
             name,
             Fetched {
                 claim: Claim { slot, generation: 1 },
@@ -137,7 +137,7 @@ mod tests {
                 records: Bytes::from(vec![0; bytes]),
                 high_watermark: 1,
             },
-        )
+        ))
     }
 
     /// Slots in the order in which their chunks are handed out, each used up at once.

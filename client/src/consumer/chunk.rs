@@ -34,6 +34,8 @@ pub(crate) struct Chunk {
 #[derive(Debug)]
 struct OpenBatch {
     records: IntoRecords,
+    /// How many are left in it.
+    left: usize,
     /// Behind the batch, however many of its last records compaction removed.
     next: Position,
     timestamp_type: TimestampType,
@@ -90,8 +92,11 @@ impl Chunk {
                 }
                 continue;
             };
+            out.reserve(open.left.min(full - out.len()));
+            // A handle on the payload that outlives the borrow of the iterator. One a slice, not one a record.
+            let payload = open.records.payload().clone();
             while out.len() < full {
-                let Some(record) = open.records.next() else {
+                let Some(record) = open.records.next_ref() else {
                     self.position = open.next;
                     self.open = None;
                     break;
@@ -103,6 +108,7 @@ impl Chunk {
                         return Err(self.fault.insert(fault).clone());
                     }
                 };
+                open.left = open.left.saturating_sub(1);
                 // A broker sends the whole batch that the position is in, from its first record on.
                 if record.offset < self.position.offset {
                     continue;
@@ -114,9 +120,9 @@ impl Chunk {
                     offset: record.offset,
                     timestamp: record.timestamp,
                     timestamp_type: open.timestamp_type,
-                    key: record.key,
-                    value: record.value,
-                    headers: record.headers,
+                    key: record.key.map(|key| payload.slice_ref(key)),
+                    value: record.value.map(|value| payload.slice_ref(value)),
+                    headers: record.headers.to_headers(&payload),
                     leader_epoch: open.leader_epoch,
                 });
             }
@@ -159,6 +165,7 @@ impl Chunk {
             };
             self.open = Some(OpenBatch {
                 records: records.into_iter(),
+                left: usize::try_from(header.count).unwrap_or(0),
                 next,
                 timestamp_type: header.attributes.timestamp_type(),
                 leader_epoch: (header.partition_leader_epoch >= 0).then_some(header.partition_leader_epoch),

@@ -222,9 +222,10 @@ pub(crate) fn all(
         let answer = answers.remove(&(Str::from(name.topic.clone()), name.partition));
         // An answer that leaves a partition out is not an answer; asking again may bring one.
         let answer = answer.unwrap_or(Err(ErrorCode::UNSTABLE_OFFSET_COMMIT));
-        match answer.map_err(|code| KrafkaError::broker(code, format!("loading the committed offset of {name}")))? {
-            Some(offset) => drop(found.insert(name.clone(), offset)),
-            None => {}
+        let answer =
+            answer.map_err(|code| KrafkaError::broker(code, format!("loading the committed offset of {name}")))?;
+        if let Some(offset) = answer {
+            found.insert(name.clone(), offset);
         }
     }
     Ok(found)

@@ -61,13 +61,6 @@ pub(crate) enum Mode {
     Subscribed(Vec<std::sync::Arc<str>>),
 }
 
-/// What a caller should do next.
-#[derive(Debug)]
-pub(crate) enum Next {
-    Chunk(usize, Chunk),
-    Nothing,
-}
-
 impl Core {
     pub(crate) fn new(mark: usize, bound: usize) -> Self {
         Self {
@@ -119,22 +112,22 @@ impl Core {
     }
 
     /// What can be handed out now: a chunk to decode, if records may be handed out at all.
-    pub(crate) fn take(&mut self) -> Next {
+    pub(crate) fn take(&mut self) -> Option<(usize, Box<Chunk>)> {
         if self.gate == Gate::Shut {
-            return Next::Nothing;
+            return None;
         }
         while let Some((slot, chunk)) = self.buffer.take() {
             if self.subscription.held(chunk.claim).is_some_and(|partition| matches!(partition.stage, Stage::Fetching)) {
-                return Next::Chunk(slot, chunk);
+                return Some((slot, chunk));
             }
             self.buffer.used_up(slot, chunk.bytes);
         }
-        Next::Nothing
+        None
     }
 
     /// Records of a chunk were decoded up to its position. Returns whether they may be handed out, and whether the partition
     /// should be fetched again.
-    pub(crate) fn delivered(&mut self, slot: usize, chunk: Chunk, is_used_up: bool) -> (bool, bool) {
+    pub(crate) fn delivered(&mut self, slot: usize, chunk: Box<Chunk>, is_used_up: bool) -> (bool, bool) {
         let is_held = self.subscription.held(chunk.claim).is_some() && self.gate != Gate::Shut;
         if is_held {
             self.subscription.delivered(chunk.claim, chunk.position());
@@ -247,7 +240,7 @@ impl Core {
         }
         partition.fetch = fetched.next;
         let (slot, name) = (fetched.claim.slot, partition.name.clone());
-        self.buffer.push(slot, Chunk::new(name, fetched));
+        self.buffer.push(slot, Box::new(Chunk::new(name, fetched)));
     }
 
     /// The leader says that the next offset to fetch is out of its range. Returns whether nothing is buffered, so that the
@@ -300,6 +293,3 @@ impl Core {
         (nodes, self.bound.saturating_sub(self.buffer.bytes()), leaderless)
     }
 }
-
-#[cfg(test)]
-mod tests;

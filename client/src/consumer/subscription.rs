@@ -35,6 +35,9 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// None at all.
+    pub(crate) const UNKNOWN: Self = Self { offset: -1, epoch: -1 };
+
     pub(crate) fn new(offset: i64, epoch: i32) -> Self {
         Self { offset, epoch }
     }
@@ -138,9 +141,9 @@ impl Subscription {
             generation,
             stage,
             paused,
-            position: Position::new(-1, -1),
+            position: Position::UNKNOWN,
             committable: None,
-            fetch: Position::new(-1, -1),
+            fetch: Position::UNKNOWN,
             leader: None,
             out_of_range: false,
             high_watermark: -1,
@@ -204,7 +207,7 @@ impl Subscription {
 
     /// Looks the position up anew.
     pub(crate) fn reset(&mut self, slot: usize, start: Start) {
-        self.place(slot, Position::new(-1, -1), Stage::Resetting(start));
+        self.place(slot, Position::UNKNOWN, Stage::Resetting(start));
         if let Some(partition) = &mut self.slots[slot] {
             partition.committable = None;
         }
@@ -212,7 +215,7 @@ impl Subscription {
 
     /// Stops the partition until it is sought.
     pub(crate) fn stick(&mut self, slot: usize, error: KrafkaError) {
-        let position = self.slots[slot].as_ref().map_or(Position::new(-1, -1), |partition| partition.position);
+        let position = self.slots[slot].as_ref().map_or(Position::UNKNOWN, |partition| partition.position);
         self.place(slot, position, Stage::Stuck(error));
     }
 

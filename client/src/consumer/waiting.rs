@@ -7,7 +7,7 @@ use krafka_protocol::Str;
 
 use super::chunk::Decoding;
 use super::commit::Ticket;
-use super::core::{Core, Mode, Next};
+use super::core::{Core, Mode};
 use super::engine::Input;
 use super::shared::{Shared, closed};
 use super::{Consumer, ConsumerRecord, Reading, not_assigned};
@@ -65,7 +65,7 @@ impl Consumer {
             return Err(error);
         }
         while records.len() < most {
-            let Next::Chunk(slot, mut chunk) = core.take() else { break };
+            let Some((slot, mut chunk)) = core.take() else { break };
             drop(core);
             let before = records.len();
             let decoded = chunk.decode(most - before, decoding, records);

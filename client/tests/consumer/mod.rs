@@ -1,5 +1,7 @@
 //! How a consumer behaves, seen from its application and from the brokers.
 
+#![allow(clippy::disallowed_methods, reason = "tests measure the virtual time that calls take")]
+
 mod fetch;
 mod group;
 mod poll;

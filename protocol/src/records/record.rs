@@ -123,6 +123,22 @@ pub struct IntoRecords {
     position: usize,
 }
 
+impl IntoRecords {
+    /// The encoded records, which [`next_ref`](Self::next_ref) borrows from.
+    pub const fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// The next record, borrowed: for those who make something else of it than a [`Record`].
+    #[inline]
+    pub fn next_ref(&mut self) -> Option<Result<RecordRef<'_>, RecordsError>> {
+        let mut rest = &self.payload[self.position..];
+        let record = self.cursor.next(&mut rest, self.payload.len())?;
+        self.position = self.payload.len() - rest.len();
+        Some(record)
+    }
+}
+
 impl Iterator for IntoRecords {
     type Item = Result<Record, RecordsError>;
 
@@ -409,6 +425,15 @@ impl<'a> HeadersRef<'a> {
             let key = read_bytes(&mut rest)??;
             Some(Header { key, value: read_bytes(&mut rest)? })
         })
+    }
+
+    /// The same headers as a slice of `payload`, which they were decoded from.
+    #[inline]
+    pub fn to_headers(&self, payload: &Bytes) -> Headers {
+        if self.raw.is_empty() {
+            return Headers::default();
+        }
+        Headers { raw: payload.slice_ref(self.raw), count: self.count }
     }
 
     /// The last header of this name, as Java's `lastHeader` finds it.

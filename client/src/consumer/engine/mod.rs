@@ -274,7 +274,7 @@ impl Engine {
         start(self.config.reset, &*self.wall_clock, name)
     }
 
-    fn follow_cluster(&mut self) {
+    fn follow_cluster(&self) {
         let snapshot = self.snapshot.clone();
         let policy = self.config.reset;
         // All records of a topic that was created anew are new to us, whatever "latest" would say. With no policy, that it
@@ -570,6 +570,3 @@ pub(crate) fn count(snapshot: &Snapshot, topics: &BTreeSet<Str>) -> std::collect
     let known = topics.iter().filter_map(|topic| Some((topic, snapshot.topics.get(topic)?)));
     known.map(|(topic, view)| (topic.clone(), i32::try_from(view.partitions.len()).unwrap_or(i32::MAX))).collect()
 }
-
-#[cfg(test)]
-mod tests;

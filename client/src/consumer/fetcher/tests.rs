@@ -1,1 +1,277 @@
+use std::time::Duration;
 
+use krafka_protocol::api::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint};
+use krafka_protocol::script::Script;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+const ROOM: usize = 1 << 20;
+
+fn fetcher(_: Instant) -> Fetcher {
+    let config = FetchConfig {
+        max_wait: MS * 500,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        partition_max_bytes: 1 << 10,
+        backoff: Backoff::new(MS * 100, MS * 1_000),
+    };
+    Fetcher::new(config, Rng::new(1))
+}
+
+fn want(partition: i32) -> Want {
+    Want {
+        claim: Claim { slot: partition as usize, generation: 1 },
+        topic: Str::from("t"),
+        topic_id: Uuid([7; 16]),
+        partition,
+        leader_epoch: 3,
+        position: Position::new(10, 3),
+    }
+}
+
+fn wanted(lists: &[(i32, &[i32])]) -> Input {
+    let nodes = lists.iter().map(|(node, partitions)| {
+        let partitions = partitions.iter().copied().map(want).collect();
+        (*node, NodeWants { partitions, held_back: false })
+    });
+    Input::Wanted { nodes: nodes.collect(), room: ROOM }
+}
+
+fn data(partition: i32, code: ErrorCode) -> PartitionData {
+    PartitionData { partition_index: partition, error_code: code.0, high_watermark: 99, ..PartitionData::default() }
+}
+
+fn answer(node: i32, partitions: Vec<PartitionData>) -> Input {
+    let topic = FetchableTopicResponse { topic_id: Uuid([7; 16]), partitions, ..FetchableTopicResponse::default() };
+    let response = FetchResponse { session_id: 5, responses: vec![topic], ..FetchResponse::default() };
+    Input::Answered { node, answer: Ok(response) }
+}
+
+fn refusal(node: i32, code: ErrorCode) -> Input {
+    Input::Answered { node, answer: Ok(FetchResponse { error_code: code.0, ..FetchResponse::default() }) }
+}
+
+/// What it does, each action in a word; a fetch with the partitions that its request names.
+fn words(script: &mut Script<Fetcher>) -> Vec<String> {
+    let word = |action| match action {
+        Action::Fetch { node, request } => {
+            let partitions = request.topics.iter().flat_map(|topic| &topic.partitions);
+            let partitions: Vec<_> = partitions.map(|partition| partition.partition).collect();
+            format!("fetch {node} {partitions:?} epoch {}", request.session_epoch)
+        }
+        Action::EndSession { node, .. } => format!("end {node}"),
+        Action::Buffer(fetched) => format!("buffer {}", fetched.claim.slot),
+        Action::Diverged { end_offset, .. } => format!("diverged {end_offset}"),
+        Action::OutOfRange { claim, offset } => format!("out of range {} {offset}", claim.slot),
+        Action::Refresh { .. } => "refresh".to_owned(),
+        Action::Hint(hint) => format!("hint {} {}", hint.leader_id, hint.leader_epoch),
+        Action::Report(_) => "report".to_owned(),
+    };
+    script.actions().into_iter().map(word).collect()
+}
+
+#[test]
+fn each_broker_has_one_fetch_in_flight() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0, 1]), (2, &[2])])).input(wanted(&[(1, &[0, 1]), (2, &[2])]));
+        assert_eq!(words(script), ["fetch 1 [0, 1] epoch 0", "fetch 2 [2] epoch 0"]);
+
+        script.input(answer(2, vec![data(2, ErrorCode::NONE)])).input(wanted(&[(1, &[0, 1]), (2, &[2])]));
+
+        assert_eq!(words(script), ["buffer 2", "fetch 2 [] epoch 1"], "node 1 holds up nobody");
+    });
+}
+
+#[test]
+fn a_full_buffer_stops_fetching() {
+    Script::run(fetcher, |script| {
+        let nodes = BTreeMap::from([(1, NodeWants { partitions: vec![want(0)], held_back: false })]);
+
+        script.input(Input::Wanted { nodes, room: 0 }).after(MS * 10_000);
+
+        assert_eq!(words(script), [""; 0]);
+    });
+}
+
+#[test]
+fn room_is_shared_by_the_fetches_in_flight() {
+    Script::run(fetcher, |script| {
+        let Input::Wanted { nodes, .. } = wanted(&[(1, &[0]), (2, &[1]), (3, &[2])]) else { unreachable!() };
+
+        script.input(Input::Wanted { nodes, room: 2_048 });
+
+        assert_eq!(words(script), ["fetch 1 [0] epoch 0", "fetch 2 [1] epoch 0"]);
+    });
+}
+
+#[test]
+fn a_broker_may_not_hold_back_its_answer_long_while_a_buffer_is_full() {
+    Script::run(fetcher, |script| {
+        let nodes = BTreeMap::from([(1, NodeWants { partitions: vec![want(0)], held_back: true })]);
+
+        script.input(Input::Wanted { nodes, room: ROOM });
+
+        let actions = script.actions();
+        let [Action::Fetch { request, .. }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!(request.max_wait_ms, 20);
+    });
+}
+
+#[test]
+fn a_lost_answer_backs_the_broker_off_and_asks_in_full() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0])])).input(answer(1, vec![])).input(wanted(&[(1, &[0])]));
+        script.actions();
+
+        let error = KrafkaError::timeout("no answer");
+        script.input(Input::Answered { node: 1, answer: Err(error) }).input(wanted(&[(1, &[0])])).after(MS * 70);
+        assert_eq!(words(script), ["refresh"]);
+        script.after(MS * 60);
+
+        assert_eq!(words(script), ["fetch 1 [0] epoch 0"]);
+    });
+}
+
+#[test]
+fn session_errors_cost_a_round_trip_the_first_time_only() {
+    for code in [ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ErrorCode::INVALID_FETCH_SESSION_EPOCH] {
+        Script::run(fetcher, |script| {
+            script.input(wanted(&[(1, &[0])])).input(answer(1, vec![])).input(wanted(&[(1, &[0])]));
+            script.actions();
+
+            script.input(refusal(1, code)).input(wanted(&[(1, &[0])]));
+            assert_eq!(words(script), ["fetch 1 [0] epoch 0"], "{code}");
+            script.input(refusal(1, code)).input(wanted(&[(1, &[0])]));
+            assert_eq!(words(script), [""; 0], "{code}");
+            script.after(MS * 300);
+
+            assert_eq!(words(script), ["fetch 1 [0] epoch 0"], "{code}");
+        });
+    }
+}
+
+#[test]
+fn other_top_level_errors_back_off_and_those_that_stay_are_told() {
+    let table = [
+        (ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR, vec!["refresh"]),
+        (ErrorCode::UNKNOWN_TOPIC_ID, vec!["refresh"]),
+        (ErrorCode::KAFKA_STORAGE_ERROR, vec!["refresh"]),
+        (ErrorCode::UNKNOWN_SERVER_ERROR, vec!["refresh", "report"]),
+        (ErrorCode::CLUSTER_AUTHORIZATION_FAILED, vec!["refresh", "report"]),
+    ];
+    for (code, expected) in table {
+        Script::run(fetcher, |script| {
+            script.input(wanted(&[(1, &[0])]));
+            script.actions();
+
+            script.input(refusal(1, code)).input(wanted(&[(1, &[0])]));
+
+            assert_eq!(words(script), expected, "{code}");
+        });
+    }
+}
+
+#[test]
+fn a_failed_partition_waits_and_its_neighbours_do_not() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0, 1])]));
+        script.actions();
+
+        let failed = data(0, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        script.input(answer(1, vec![failed])).input(wanted(&[(1, &[0, 1])]));
+        assert_eq!(words(script), ["refresh", "fetch 1 [] epoch 1"]);
+        script.input(answer(1, vec![])).input(wanted(&[(1, &[0, 1])])).after(MS * 130);
+        script.input(answer(1, vec![])).input(wanted(&[(1, &[0, 1])]));
+
+        assert_eq!(words(script), ["fetch 1 [] epoch 2", "fetch 1 [0] epoch 3"]);
+    });
+}
+
+#[test]
+fn a_failed_partition_is_fetched_at_once_from_another_leader() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0])]));
+        script.actions();
+
+        script.input(answer(1, vec![data(0, ErrorCode::NOT_LEADER_OR_FOLLOWER)])).input(wanted(&[(2, &[0])]));
+
+        assert_eq!(words(script), ["refresh", "fetch 2 [0] epoch 0"]);
+    });
+}
+
+#[test]
+fn a_hint_is_passed_on_with_its_address() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0])]));
+        script.actions();
+        let current_leader = LeaderIdAndEpoch { leader_id: 2, leader_epoch: 4 };
+        let failed = PartitionData { current_leader, ..data(0, ErrorCode::NOT_LEADER_OR_FOLLOWER) };
+        let Input::Answered { answer: Ok(mut response), .. } = answer(1, vec![failed]) else { unreachable!() };
+        let endpoint = NodeEndpoint { node_id: 2, host: Str::from("h"), port: 9, rack: None };
+        response.node_endpoints.push(endpoint);
+
+        script.input(Input::Answered { node: 1, answer: Ok(response) });
+
+        let actions = script.actions();
+        let Action::Hint(hint) = &actions[0] else { panic!("{actions:?}") };
+        assert_eq!((hint.leader_id, hint.leader_epoch), (2, 4));
+        assert_eq!(hint.endpoint, Some((Str::from("h"), 9, None)));
+    });
+}
+
+#[test]
+fn what_was_not_asked_for_or_comes_twice_is_ignored() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0])]));
+        script.actions();
+
+        let twice = vec![data(0, ErrorCode::NONE), data(0, ErrorCode::NONE), data(8, ErrorCode::NONE)];
+        script.input(answer(1, twice)).input(answer(1, vec![data(0, ErrorCode::NONE)]));
+
+        assert_eq!(words(script), ["buffer 0"]);
+    });
+}
+
+#[test]
+fn a_log_that_diverges_or_ends_elsewhere_is_reported_as_such() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0, 1])]));
+        script.actions();
+        let mut diverged = data(0, ErrorCode::NONE);
+        diverged.diverging_epoch.epoch = 2;
+        diverged.diverging_epoch.end_offset = 8;
+
+        script.input(answer(1, vec![diverged, data(1, ErrorCode::OFFSET_OUT_OF_RANGE)]));
+
+        assert_eq!(words(script), ["diverged 8", "out of range 1 10"]);
+    });
+}
+
+#[test]
+fn full_requests_begin_with_another_partition_each_time() {
+    Script::run(fetcher, |script| {
+        let mut firsts = Vec::new();
+        for _ in 0..3 {
+            script.input(wanted(&[(1, &[0, 1, 2])]));
+            firsts.extend(words(script));
+            let response = FetchResponse::default();
+            script.input(Input::Answered { node: 1, answer: Ok(response) });
+        }
+
+        let expected = ["fetch 1 [0, 1, 2] epoch 0", "fetch 1 [1, 2, 0] epoch 0", "fetch 1 [2, 0, 1] epoch 0"];
+        assert_eq!(firsts, expected);
+    });
+}
+
+#[test]
+fn closing_ends_the_sessions_that_there_are() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0]), (2, &[1])])).input(answer(1, vec![]));
+        script.actions();
+
+        script.close(Input::Closed, |fetcher| fetcher.wanted.len());
+
+        assert_eq!(words(script), ["end 1"], "node 2 has not made a session yet");
+    });
+}
