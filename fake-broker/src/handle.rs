@@ -330,7 +330,7 @@ impl FakeCluster {
 
     /// Returns the rules that have not acted yet, in words: a test that means its faults to happen asserts that there
     /// are none.
-    pub fn unfired_faults(&self) -> Vec<String> {
+    pub fn unfired_rules(&self) -> Vec<String> {
         self.look(|state| state.faults.unfired())
     }
 

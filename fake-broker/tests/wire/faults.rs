@@ -276,10 +276,10 @@ fn what_a_request_does_not_carry_it_does_not_match() {
 
         assert_eq!(rules.map(|rule| rule.hits()), [0; 8]);
         assert_eq!(matching.hits(), 1);
-        assert_eq!(fake.unfired_faults().len(), 8);
-        assert_eq!(fake.unfired_faults()[1], "any request for orders-7 → observe");
+        assert_eq!(fake.unfired_rules().len(), 8);
+        assert_eq!(fake.unfired_rules()[1], "any request for orders-7 → observe");
         fake.clear_faults();
-        assert!(fake.unfired_faults().is_empty());
+        assert!(fake.unfired_rules().is_empty());
     });
 }
 

@@ -12,6 +12,7 @@ mod groups;
 mod leaders;
 mod list_offsets;
 mod machine;
+mod member;
 mod metadata;
 mod offsets;
 mod produce;
