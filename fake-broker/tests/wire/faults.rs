@@ -103,6 +103,7 @@ fn error_of<R: Request>(_: &R, response: R::Response, find: impl FnOnce(R::Respo
 }
 
 /// How much virtual time passes.
+#[expect(clippy::disallowed_methods, reason = "the time that passes is what the tests are about")]
 async fn time_of<T>(work: impl Future<Output = T>) -> (Duration, T) {
     let start = Instant::now();
     let result = work.await;
