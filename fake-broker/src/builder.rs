@@ -139,6 +139,12 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets how many members a group may have: Kafka's `group.max.size`. The default is no limit.
+    pub fn group_max_size(mut self, members: usize) -> Self {
+        self.config.group_max_size = members;
+        self
+    }
+
     /// Sets how many fetch sessions a node keeps: Kafka's `max.incremental.fetch.session.cache.slots`. The default is
     /// 1000.
     pub fn fetch_session_slots(mut self, slots: usize) -> Self {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use krafka_fake_broker::{FakeCluster, GroupState};
+use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::join_group::JoinGroupRequest;
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
 use krafka_protocol::api::offset_commit::{
@@ -465,5 +466,39 @@ fn group_survives_its_coordinator() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let view = fake.group(&group).expect("there is one left");
         assert_eq!(view.state, GroupState::PreparingRebalance, "the sessions run anew from the crash on");
+    });
+}
+
+#[test]
+fn dead_coordinator_without_an_heir_is_not_available() {
+    on_fake(FakeCluster::builder().nodes(2).replication_factor(1), async |target, fake| {
+        // Whichever group node 2 coordinates, since the test asks node 1.
+        let group =
+            (0..).map(|n| Str::from(format!("group-{n}"))).find(|g| fake.coordinator(g) == 2).expect("one of many");
+        let find =
+            FindCoordinatorRequest { coordinator_keys: vec![group.clone()], ..FindCoordinatorRequest::default() };
+        let mut wire = target.connect().await;
+
+        fake.crash(2);
+        let lost = wire.call(find.clone(), 4).await.coordinators.remove(0);
+        assert_eq!(ErrorCode(lost.error_code), ErrorCode::COORDINATOR_NOT_AVAILABLE);
+        assert_eq!((lost.node_id, lost.port), (-1, -1));
+
+        fake.restart(2);
+        assert_eq!(wire.call(find, 4).await.coordinators.remove(0).node_id, 2);
+    });
+}
+
+/// GC-16.
+#[test]
+fn full_group_takes_nobody_else() {
+    on_fake(FakeCluster::builder().group_max_size(2), async |target, _| {
+        let (leader, mut follower) = pair(&target).await;
+        let mut third = Member::new(&target, &leader.group).await;
+
+        let refused = third.wire.call(third.join_request(), JOIN).await;
+
+        assert_eq!(ErrorCode(refused.error_code), ErrorCode::GROUP_MAX_SIZE_REACHED);
+        assert_eq!(follower.join().await.error_code, 0, "who is in stays in");
     });
 }
