@@ -125,7 +125,8 @@ impl FakeClusterBuilder {
     }
 
     /// Sets how long an empty group waits for more members before its first rebalance: Kafka's
-    /// `group.initial.rebalance.delay.ms`. The default is not at all, as in the configuration that Kafka is shipped with.
+    /// `group.initial.rebalance.delay.ms`. The default is not at all, as in the configuration that Kafka is shipped
+    /// with.
     pub fn group_initial_rebalance_delay(mut self, delay: Duration) -> Self {
         self.config.group_initial_rebalance_delay = delay;
         self
@@ -212,8 +213,8 @@ impl FakeClusterBuilder {
         FakeCluster::new(Shared::new(cluster, clock))
     }
 
-    /// Builds the machine alone, which starts at `now`: a value that is fed with inputs and polled for actions. Two that
-    /// are built alike and fed alike do the same, byte for byte, if they are given a
+    /// Builds the machine alone, which starts at `now`: a value that is fed with inputs and polled for actions. Two
+    /// that are built alike and fed alike do the same, byte for byte, if they are given a
     /// [`start_time_ms`](Self::start_time_ms).
     pub fn build_machine(self, now: Instant) -> Cluster {
         self.into_machine("broker", |_| 9092, now)

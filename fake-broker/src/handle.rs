@@ -98,7 +98,8 @@ impl FakeCluster {
 
     // ---- Topics ----
 
-    /// Creates a topic with the cluster's replication factor. Partition `p` is led by the `p`-th live node, counted round.
+    /// Creates a topic with the cluster's replication factor. Partition `p` is led by the `p`-th live node, counted
+    /// round.
     ///
     /// # Panics
     ///
@@ -292,8 +293,8 @@ impl FakeCluster {
         })
     }
 
-    /// Makes a node the coordinator of a group, and of all groups that share its partition of `__consumer_offsets`: that
-    /// partition's leader moves.
+    /// Makes a node the coordinator of a group, and of all groups that share its partition of `__consumer_offsets`:
+    /// that partition's leader moves.
     ///
     /// # Panics
     ///
@@ -314,9 +315,10 @@ impl FakeCluster {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
-    /// let moved = fake.when(ApiKey::Produce).partition("orders", 0).times(2).reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    /// let produce = fake.when(ApiKey::Produce).partition("orders", 0).times(2);
+    /// let refused = produce.reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     /// // … produce …
-    /// assert_eq!(moved.hits(), 0);
+    /// assert_eq!(refused.hits(), 0);
     /// # }
     /// ```
     pub fn when(&self, apis: impl Into<Apis>) -> RuleBuilder {
@@ -346,8 +348,8 @@ impl FakeCluster {
         Pipes::new(self.running.shared.clone())
     }
 
-    /// Serves one connection of a node until either side closes it. This is what a simulation calls for each stream that
-    /// it accepted.
+    /// Serves one connection of a node until either side closes it. This is what a simulation calls for each stream
+    /// that it accepted.
     ///
     /// # Cancel safety
     ///

@@ -11,7 +11,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
 //! let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start().await?;
-//! let refused = fake.when(ApiKey::Produce).partition("orders", 0).times(2).reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+//! let produce = fake.when(ApiKey::Produce).partition("orders", 0).times(2);
+//! let refused = produce.reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
 //! // … let a client of `fake.bootstrap()` produce …
 //! fake.move_leader("orders", 1, 3);
 //! fake.crash(1);

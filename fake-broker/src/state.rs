@@ -1,7 +1,7 @@
 //! All that a cluster knows, as its handlers see and change it.
 //!
-//! [`Cluster`](crate::cluster::Cluster) moves requests through it; handlers are functions over it. What a handler cannot
-//! do itself (write to another connection, look at a waiting request again) it leaves here as a note.
+//! [`Cluster`](crate::cluster::Cluster) moves requests through it; handlers are functions over it. What a handler
+//! cannot do itself (write to another connection, look at a waiting request again) it leaves here as a note.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

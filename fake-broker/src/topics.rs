@@ -240,7 +240,8 @@ pub fn validate_name(name: &str) -> Result<(), String> {
     }
     if !name.bytes().all(legal) {
         return Err(format!(
-            "Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+            "Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' \
+             and '-'"
         ));
     }
     Ok(())

@@ -45,8 +45,8 @@ pub(crate) fn check_replication(state: &State, replicas: i16) -> Result<(), Refu
     Err((
         ErrorCode::INVALID_REPLICATION_FACTOR,
         format!(
-            "Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} cannot be \
-             reached because only {nodes} broker(s) are registered."
+            "Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} cannot \
+             be reached because only {nodes} broker(s) are registered."
         ),
     ))
 }

@@ -1,8 +1,8 @@
 //! Fetch: reads batches from a set of partitions, and waits for them.
 //!
 //! A request that finds less than `min_bytes` waits in the purgatory. It is read again whenever one of its partitions
-//! has news (records, another leader, a new epoch, a deletion), and answered when it has enough, when a partition fails,
-//! or when `max_wait_ms` is over.
+//! has news (records, another leader, a new epoch, a deletion), and answered when it has enough, when a partition
+//! fails, or when `max_wait_ms` is over.
 
 use std::time::{Duration, Instant};
 

@@ -46,7 +46,9 @@ macro_rules! table {
         pub(crate) fn handle(state: &mut State, cx: &Context, request: &AnyRequest) -> Outcome<AnyResponse> {
             match request {
                 $(AnyRequest::$api(request) => $module::handle(state, cx, request).map(AnyResponse::$api),)*
-                $(AnyRequest::$plain_api(request) => $plain_module::handle(state, cx, request).map(AnyResponse::$plain_api),)*
+                $(AnyRequest::$plain_api(request) => {
+                    $plain_module::handle(state, cx, request).map(AnyResponse::$plain_api)
+                })*
                 #[allow(unreachable_patterns, reason = "the protocol may know more APIs than the table")]
                 _ => Outcome::Close,
             }

@@ -18,7 +18,8 @@ use crate::rng::Rng;
 const INITIAL_EPOCH: i32 = 0;
 /// The epoch of a request that wants no session.
 const FINAL_EPOCH: i32 = -1;
-/// How long a session is left alone before a larger one may take its slot: Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`.
+/// How long a session is left alone before a larger one may take its slot: Kafka's
+/// `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`.
 const EVICTION_AGE: Duration = Duration::from_secs(120);
 
 /// A partition that a consumer wants.

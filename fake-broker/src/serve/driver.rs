@@ -33,7 +33,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, node: i32, stream: impl AsyncRead
         if is_finishing && !outgoing.has_remaining() {
             return;
         }
-        // The machine is asked only when the answer before was written: Kafka does not look at the next request earlier.
+        // The machine is asked only when the answer before was written: Kafka does not look at the next request
+        // earlier.
         if is_asked
             && !outgoing.has_remaining()
             && let Some(frame) = incoming.take()

@@ -1,7 +1,7 @@
 //! The shell on TCP: one listener on 127.0.0.1 for each node.
 //!
-//! A node that is down does not listen, so that clients are refused as by a machine whose process is gone. When it comes
-//! back it listens on the same port.
+//! A node that is down does not listen, so that clients are refused as by a machine whose process is gone. When it
+//! comes back it listens on the same port.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
