@@ -22,6 +22,7 @@ const MAY_AWAIT: &[&str] = &[
     // Sockets.
     "client/src/network/dial.rs",
     "client/src/network/pool.rs",
+    "client/src/network/race.rs",
     "client/src/network/tcp.rs",
     "client/src/network/tls.rs",
     // The fake broker's shells.

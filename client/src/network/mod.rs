@@ -17,6 +17,7 @@ mod error;
 mod frames;
 mod handshake;
 mod pool;
+mod race;
 mod slots;
 mod tcp;
 mod throttle;

@@ -1,21 +1,20 @@
 //! [`TcpConnect`]: connects by TCP, resolving names at each call.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
 
+use super::race::race;
 use crate::environment::{Connect, Connecting, Stream};
-
-/// How long one of several addresses of a name may take before the next is tried.
-const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Idle time after which the kernel asks a silent peer whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Connects by TCP, without Nagle's algorithm, with keep-alive, trying each address of a name in turn.
+/// Connects by TCP, without Nagle's algorithm, with keep-alive, trying the addresses of a name a little after one
+/// another.
 ///
 /// It is what the default [`Environment`](crate::Environment) connects through; a [`Connect`] of your own may wrap it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,23 +23,9 @@ pub struct TcpConnect;
 impl Connect for TcpConnect {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
         Box::pin(async move {
-            let mut addresses = lookup_host((host, port)).await.map_err(unresolved)?.peekable();
-            let mut failure = unresolved(io::Error::other("it has no address"));
-            while let Some(address) = addresses.next() {
-                let connecting = TcpStream::connect(address);
-                // The last address has all the time that the caller gives.
-                let connected = match addresses.peek() {
-                    Some(_) => timeout(ADDRESS_TIMEOUT, connecting)
-                        .await
-                        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
-                    None => connecting.await,
-                };
-                match connected.and_then(prepare) {
-                    Ok(stream) => return Ok(stream),
-                    Err(why) => failure = why,
-                }
-            }
-            Err(failure)
+            let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|why| unresolved(&why))?.collect();
+            let stream = race(addresses, TcpStream::connect::<SocketAddr>).await?;
+            prepare(stream)
         })
     }
 }
@@ -53,7 +38,7 @@ fn prepare(stream: TcpStream) -> io::Result<Box<dyn Stream>> {
 }
 
 #[cold]
-fn unresolved(why: io::Error) -> io::Error {
+fn unresolved(why: &io::Error) -> io::Error {
     let message = format!("the host name does not resolve ({why}): check its spelling, and this machine's DNS");
     io::Error::new(io::ErrorKind::NotFound, message)
 }

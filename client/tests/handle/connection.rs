@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use krafka::testing::FakeCluster;
 use krafka::{Kafka, KrafkaError};
-use krafka_protocol::ApiKey;
+use krafka_protocol::{AnyResponse, ApiKey};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{assert_says, client};
@@ -224,4 +224,27 @@ async fn the_connection_limit_holds() {
 
     let open: usize = fake.nodes().into_iter().map(|node| fake.connections(node)).sum();
     assert_eq!(open, 1);
+}
+
+/// AU-07 by replacement: before a session ends, requests go to a new connection, and none is lost.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_is_followed_by_another() {
+    let fake = FakeCluster::builder().nodes(1).sasl_plain("alice", "hunter2").start_on_pipes();
+    fake.when(ApiKey::SaslAuthenticate).forever().edit(|response| {
+        if let AnyResponse::SaslAuthenticate(accepted) = response {
+            accepted.session_lifetime_ms = 60_000;
+        }
+    });
+    let kafka = client(&fake).sasl_plain("alice", "hunter2").connect().await.expect("the password is right");
+    kafka.admin().describe_cluster().await.expect("it is answered");
+    let before = fake.history().count(ApiKey::SaslAuthenticate);
+
+    for _ in 0..30 {
+        sleep(4 * SECOND).await;
+        kafka.admin().describe_cluster().await.expect("there is always a session");
+    }
+
+    let sessions = fake.history().count(ApiKey::SaslAuthenticate) - before;
+    assert!((2..=3).contains(&sessions), "{sessions} new sessions of a minute in two minutes");
+    assert_eq!(fake.connections(1), 1, "the old ones are closed");
 }

@@ -1,0 +1,128 @@
+//! Several addresses of one name: each is tried a little after the one before, and the first to answer wins.
+//!
+//! RFC 8305, "Happy Eyeballs": an address that swallows packets costs a quarter of a second, not the connect timeout.
+//! IPv6 and IPv4 take turns, so that a network that lacks one of them costs one step.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// RFC 8305's recommended "connection attempt delay".
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// A name with more addresses than this is a mistake, or an attack on whom it names.
+const MAX_ADDRESSES: usize = 32;
+
+/// Connects to the first of the addresses that answers.
+///
+/// # Errors
+/// The last failure, when all have failed.
+pub(super) async fn race<S, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<S>
+where
+    S: Send + 'static,
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
+    // Dropping the set, by winning or by the caller's timeout, ends the attempts that are under way.
+    let mut attempts = JoinSet::new();
+    let mut failure = io::Error::other("it has no address");
+    let mut rest = interleave(addresses).into_iter().take(MAX_ADDRESSES);
+    loop {
+        let next = rest.next();
+        let is_last = next.is_none();
+        if let Some(address) = next {
+            attempts.spawn(connect(address));
+        }
+        // The next address starts when this one has had its head start, or at once when an attempt fails.
+        let finished = match is_last {
+            true => attempts.join_next().await,
+            false => match timeout(HEAD_START, attempts.join_next()).await {
+                Ok(finished) => finished,
+                Err(_) => continue,
+            },
+        };
+        match finished {
+            Some(Ok(Ok(stream))) => return Ok(stream),
+            Some(Ok(Err(why))) => failure = why,
+            Some(Err(panicked)) => failure = io::Error::other(panicked),
+            None if is_last => return Err(failure),
+            None => {}
+        }
+    }
+}
+
+/// The addresses in the resolver's order, but with the two families taking turns.
+fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let is_first_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv6() == is_first_v6);
+    let mut second = second.into_iter();
+    let mut turns: Vec<_> = first.into_iter().flat_map(|address| [Some(address), second.next()]).flatten().collect();
+    turns.extend(second);
+    turns
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests ask for the virtual time to see how long something took")]
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    /// Port 1 swallows, port 2 refuses, port 3 answers after 100 ms with its address.
+    async fn connect(address: SocketAddr) -> io::Result<SocketAddr> {
+        match address.port() {
+            1 => std::future::pending().await,
+            2 => Err(io::ErrorKind::ConnectionRefused.into()),
+            _ => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Ok(address)
+            }
+        }
+    }
+
+    async fn timed(addresses: &[&str]) -> (Result<SocketAddr, io::ErrorKind>, u128) {
+        let start = Instant::now();
+        let addresses = addresses.iter().map(|text| address(text)).collect();
+        let won = race(addresses, connect).await.map_err(|why| why.kind());
+        (won, start.elapsed().as_millis())
+    }
+
+    /// CB-02.
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_swallows_costs_its_head_start() {
+        assert_eq!(timed(&["10.0.0.1:1", "10.0.0.2:3"]).await, (Ok(address("10.0.0.2:3")), 350));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_refuses_costs_nothing() {
+        assert_eq!(timed(&["10.0.0.1:2", "10.0.0.2:2", "10.0.0.3:3"]).await, (Ok(address("10.0.0.3:3")), 100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_all_refuse_the_last_reason_is_told() {
+        assert_eq!(timed(&["10.0.0.1:2", "10.0.0.2:2"]).await, (Err(io::ErrorKind::ConnectionRefused), 0));
+        assert_eq!(timed(&[]).await, (Err(io::ErrorKind::Other), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_address_may_still_win() {
+        assert_eq!(timed(&["10.0.0.1:3", "10.0.0.2:1"]).await, (Ok(address("10.0.0.1:3")), 100));
+    }
+
+    #[test]
+    fn the_families_take_turns() {
+        let addresses = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"].map(address).to_vec();
+
+        let turns = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"].map(address);
+
+        assert_eq!(interleave(addresses), turns);
+    }
+}
