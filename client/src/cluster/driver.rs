@@ -72,8 +72,8 @@ impl Machine for View {
             Input::Refresher(input) => self.refresher.handle(input, now),
             Input::Coordinators(input) => {
                 if matches!(input, coordinators::Input::Answered { result: Err(_), .. }) {
-                    // A broker that cannot be asked may be gone for good: whether others are there is the refresher's to
-                    // find out, down to the bootstrap servers.
+                    // A broker that cannot be asked may be gone for good: whether others are there is the refresher's
+                    // to find out, down to the bootstrap servers.
                     self.refresher.handle(refresher::Input::Doubted { topics: Vec::new() }, now);
                 }
                 self.coordinators.handle(input, now);
