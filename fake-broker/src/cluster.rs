@@ -223,7 +223,7 @@ impl Cluster {
     fn receive(&mut self, connection: ConnectionId, frame: Bytes, now: Instant) {
         let Some(open) = self.state.connections.get(&connection) else { return };
         let node = open.node;
-        if open.sasl.awaits_raw_token() {
+        if open.sasl.expects_raw_token() {
             return self.receive_token(connection, &frame);
         }
         let mut reader = Reader::new(frame);

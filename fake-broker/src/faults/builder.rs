@@ -145,14 +145,14 @@ impl RuleBuilder {
         self.install(Action::Error(code))
     }
 
-    /// Tells the client to be silent for this time. The answer is sent at once, and the connection is not read from until
-    /// the time is over, as Kafka does since version 2.0 (KIP-219).
+    /// Tells the client to be silent for this time. The answer is sent at once, and the connection is not read from
+    /// until the time is over, as Kafka does since version 2.0 (KIP-219).
     pub fn throttle(self, time: Duration) -> Rule {
         self.install(Action::Throttle(time))
     }
 
-    /// Handles the request later, or answers it later if [after handling](Self::after_handling). What is behind it on its
-    /// connection waits too.
+    /// Handles the request later, or answers it later if [after handling](Self::after_handling). What is behind it on
+    /// its connection waits too.
     pub fn delay(self, time: Duration) -> Rule {
         self.install(Action::Delay(time))
     }

@@ -8,8 +8,8 @@
 //!    REBALANCE_IN_PROGRESS, each JoinGroup is parked;
 //! 2. all members have joined, or the longest of their rebalance timeouts is over → the generation counts up, dynamic
 //!    members that are missing are out, every parked JoinGroup is answered, the leader's with the list of members;
-//! 3. each member sends SyncGroup, parked until the leader's brings the assignment → Stable. Who sends none within the
-//!    rebalance timeout is out, and it begins again.
+//! 3. each member sends SyncGroup, parked until the leader's brings the assignment → Stable. Who sends none within
+//!    the rebalance timeout is out, and it begins again.
 //!
 //! Timers are fields of what they end, so one that belongs to an earlier rebalance or a removed member cannot fire.
 
@@ -146,7 +146,7 @@ impl ClassicGroup {
     }
 
     fn have_all_joined(&self) -> bool {
-        self.pending_joins.is_empty() && self.members.iter().all(|m| m.awaiting_join.is_some())
+        self.pending_joins.is_empty() && self.members.iter().all(|m| m.parked_join.is_some())
     }
 
     /// The longest that a member may take to come back.
@@ -197,8 +197,8 @@ impl ClassicGroup {
                 protocols: chosen
                     .map(|name| JoinGroupRequestProtocol { name: name.clone(), metadata: m.metadata(Some(name)) })
                     .collect(),
-                awaiting_join: None,
-                awaiting_sync: None,
+                parked_join: None,
+                parked_sync: None,
                 is_new: false,
                 session_ends: None,
                 ..m.clone()
@@ -296,7 +296,7 @@ impl AtWork<'_> {
         }
         // A second SyncGroup of the same member takes the first one's place, which Kafka leaves unanswered: its
         // connection has given up on it.
-        member.awaiting_sync = Some(parked);
+        member.parked_sync = Some(parked);
         if group.is_leader(&request.member_id) {
             let assignments: BTreeMap<&Str, &Bytes> =
                 request.assignments.iter().map(|a| (&a.member_id, &a.assignment)).collect();
@@ -379,7 +379,7 @@ impl AtWork<'_> {
     pub(super) fn reload(&mut self) {
         for index in 0..self.group.members.len() {
             let id = self.group.members[index].id.clone();
-            if let Some(parked) = self.group.members[index].awaiting_join.take() {
+            if let Some(parked) = self.group.members[index].parked_join.take() {
                 self.answers.push(parked.join_error(id, ErrorCode::NOT_COORDINATOR));
             }
         }
@@ -430,13 +430,13 @@ impl AtWork<'_> {
         }
         let member = &mut self.group.members[index];
         member.update(request);
-        member.awaiting_join = Some(parked);
+        member.parked_join = Some(parked);
         self.rebalance_or_complete();
     }
 
     fn add(&mut self, caller: &Caller, request: &JoinGroupRequest, id: Str, parked: Parked) {
         let mut member = Member::joining(id, caller, request);
-        member.awaiting_join = Some(parked);
+        member.parked_join = Some(parked);
         // Its client can neither heartbeat nor be seen to vanish while the answer waits.
         member.session_ends = Some(self.now + NEW_MEMBER_JOIN_TIMEOUT);
         let group = &mut *self.group;
@@ -456,10 +456,10 @@ impl AtWork<'_> {
         let group = &mut *self.group;
         let Some(index) = group.position(old_id) else { return };
         let mut member = group.members.remove(index);
-        if let Some(waiting) = member.awaiting_join.take() {
+        if let Some(waiting) = member.parked_join.take() {
             self.answers.push(waiting.join_error(old_id.clone(), ErrorCode::FENCED_INSTANCE_ID));
         }
-        if let Some(waiting) = member.awaiting_sync.take() {
+        if let Some(waiting) = member.parked_sync.take() {
             self.answers.push(waiting.sync_error(ErrorCode::FENCED_INSTANCE_ID));
         }
         let old_leader = group.leader.clone();
@@ -471,14 +471,14 @@ impl AtWork<'_> {
         member.heard(self.now);
         member.is_new = false;
         member.update(request);
-        member.awaiting_join = Some(parked);
+        member.parked_join = Some(parked);
         group.members.push(member);
 
         match group.state {
             GroupState::Stable if group.elect_protocol() == group.protocol => {
                 group.write();
                 if let Some(member) = group.members.last_mut() {
-                    member.awaiting_join = None;
+                    member.parked_join = None;
                 }
                 let mut response = self.joined(new_id.clone(), true);
                 if parked.version >= 9 {
@@ -516,7 +516,7 @@ impl AtWork<'_> {
     fn answer_syncs(&mut self, error: ErrorCode) {
         let group = &mut *self.group;
         for member in &mut group.members {
-            let Some(parked) = member.awaiting_sync.take() else { continue };
+            let Some(parked) = member.parked_sync.take() else { continue };
             // The session timer may have run out in vain while the answer waited.
             member.heard(self.now);
             self.answers.push(if error.is_ok() {
@@ -556,7 +556,7 @@ impl AtWork<'_> {
             GroupState::Empty => true,
             // Counted by who has come back, so that it is the last to come who must go.
             GroupState::PreparingRebalance => {
-                let has_joined = |m: &&Member| m.awaiting_join.is_some();
+                let has_joined = |m: &&Member| m.parked_join.is_some();
                 group.members.iter().filter(has_joined).any(|m| &*m.id == member_id)
                     || group.members.iter().filter(has_joined).count() < self.config.group_max_size
             }
@@ -567,7 +567,5 @@ impl AtWork<'_> {
     }
 }
 
-#[cfg(test)]
-mod laws;
 #[cfg(test)]
 mod tests;

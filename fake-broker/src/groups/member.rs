@@ -21,8 +21,8 @@ pub(super) struct Member {
     /// In the member's order of preference.
     pub(super) protocols: Vec<JoinGroupRequestProtocol>,
     pub(super) assignment: Bytes,
-    pub(super) awaiting_join: Option<Parked>,
-    pub(super) awaiting_sync: Option<Parked>,
+    pub(super) parked_join: Option<Parked>,
+    pub(super) parked_sync: Option<Parked>,
     /// Set until the first generation that the member is part of. Nobody can tell whether a new member is still there
     /// while its JoinGroup is parked, so a new one can expire then, and an old one cannot.
     pub(super) is_new: bool,
@@ -42,8 +42,8 @@ impl Member {
             rebalance_timeout: Duration::ZERO,
             protocols: Vec::new(),
             assignment: Bytes::new(),
-            awaiting_join: None,
-            awaiting_sync: None,
+            parked_join: None,
+            parked_sync: None,
             is_new: true,
             session_ends: None,
         };
@@ -69,7 +69,7 @@ impl Member {
 
     /// Whether the member is alive though it does not heartbeat: it waits for our answer.
     pub(super) fn is_excused(&self) -> bool {
-        !self.is_new && (self.awaiting_join.is_some() || self.awaiting_sync.is_some())
+        !self.is_new && (self.parked_join.is_some() || self.parked_sync.is_some())
     }
 
     pub(super) fn is_static(&self) -> bool {

@@ -5,8 +5,8 @@
 //!      └────────────────SaslHandshake────────────────────────────▲ │ wrong ──▶ answered and closed
 //! ```
 //!
-//! The rules are those of Kafka's `SaslServerAuthenticator`, checked on 4.4.0. Before the handshake anything but the two
-//! requests closes the connection without an answer; after it, anything but a token is answered ILLEGAL_SASL_STATE and
+//! The rules are those of Kafka's `SaslServerAuthenticator`, checked on 4.4.0. Before the handshake anything but the
+//! two requests closes the connection without an answer; after it, anything but a token is answered ILLEGAL_SASL_STATE and
 //! then closed. Afterwards, and on a listener without SASL, both SASL requests are answered so and nothing is closed.
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Whether the next frame is a bare token.
-    pub(crate) fn awaits_raw_token(&self) -> bool {
+    pub(crate) fn expects_raw_token(&self) -> bool {
         matches!(self, Self::Authenticating { is_raw: true })
     }
 

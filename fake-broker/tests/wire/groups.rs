@@ -1,5 +1,5 @@
-//! Classic groups on the wire. The state machine's own tests are in `src/groups/classic/tests.rs`; these are the rules that
-//! a client can see, each as real Kafka has it.
+//! Classic groups on the wire. The state machine's own tests are in `src/groups/classic/tests.rs`; these are the rules
+//! that a client can see, each as real Kafka has it.
 
 use std::time::Duration;
 

@@ -13,7 +13,8 @@ pub(crate) const JOIN: i16 = 9;
 pub(crate) const SYNC: i16 = 5;
 pub(crate) const HEARTBEAT: i16 = 4;
 pub(crate) const LEAVE: i16 = 5;
-/// Not `consumer`: Kafka reads what consumers say about themselves, and 3.9.2 never answers a JoinGroup that it cannot read.
+/// Not `consumer`: Kafka reads what consumers say about themselves, and 3.9.2 never answers a JoinGroup that it cannot
+/// read.
 pub(crate) const TYPE: &str = "wire";
 
 /// A member with a connection of its own.

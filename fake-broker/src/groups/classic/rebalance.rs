@@ -95,7 +95,7 @@ impl AtWork<'_> {
     /// Ends the first half of a rebalance with those who have joined.
     fn complete_join(&mut self) {
         self.group.join_timer = None;
-        let is_missing = |m: &Member| m.awaiting_join.is_none() && !m.is_static();
+        let is_missing = |m: &Member| m.parked_join.is_none() && !m.is_static();
         let missing: Vec<Str> = self.group.members.iter().filter(|m| is_missing(m)).map(|m| m.id.clone()).collect();
         for id in &missing {
             self.remove(id);
@@ -119,7 +119,7 @@ impl AtWork<'_> {
             let id = self.group.members[index].id.clone();
             let response = self.joined(id.clone(), true);
             let member = &mut self.group.members[index];
-            if let Some(parked) = member.awaiting_join.take() {
+            if let Some(parked) = member.parked_join.take() {
                 self.answers.push(parked.join(response));
             }
             member.is_new = false;
@@ -131,7 +131,7 @@ impl AtWork<'_> {
 
     /// Makes sure that the leader is one of those who have joined; false if nobody has.
     fn elect_leader(group: &mut ClassicGroup) -> bool {
-        let has_joined = |m: &&Member| m.awaiting_join.is_some();
+        let has_joined = |m: &&Member| m.parked_join.is_some();
         if group.members.iter().filter(has_joined).any(|m| group.is_leader(&m.id)) {
             return true;
         }
@@ -156,7 +156,7 @@ impl AtWork<'_> {
     /// Removes a member and ends its wait: with an error that makes it start over, should it still be there.
     pub(super) fn send_away(&mut self, member_id: &Str) {
         if let Some(index) = self.group.position(member_id)
-            && let Some(parked) = self.group.members[index].awaiting_join.take()
+            && let Some(parked) = self.group.members[index].parked_join.take()
         {
             self.answers.push(parked.join_error(Str::default(), ErrorCode::UNKNOWN_MEMBER_ID));
         }

@@ -1,5 +1,7 @@
 //! The classic group, driven through [`Groups`] without a wire.
 
+mod laws;
+
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use crate::config::Config;
 use crate::context::RequestId;
+use crate::groups::classic::ClassicGroup;
 use crate::groups::{Caller, GroupState, Groups};
 
 const GROUP: Str = Str::from_static("g");
@@ -32,8 +33,10 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let member = 0..8_usize;
+    let arrivals =
+        (6_000..30_000, 0..60_000).prop_map(|(session_ms, rebalance_ms)| Step::Arrive { session_ms, rebalance_ms });
     let step = prop_oneof![
-        2 => (6_000..30_000, 0..60_000).prop_map(|(session_ms, rebalance_ms)| Step::Arrive { session_ms, rebalance_ms }),
+        2 => arrivals,
         1 => (0..INSTANCES.len()).prop_map(Step::ArriveStatic),
         6 => (member.clone(), 0..2_u8).prop_map(|(member, metadata)| Step::Rejoin { member, metadata }),
         6 => member.clone().prop_map(Step::Sync),
@@ -176,7 +179,7 @@ proptest! {
         }
 
         for _ in 0..200 {
-            let Some(due) = run.groups.groups.get(&GROUP).and_then(super::ClassicGroup::deadline) else { break };
+            let Some(due) = run.groups.groups.get(&GROUP).and_then(ClassicGroup::deadline) else { break };
             prop_assert!(due > run.now, "what is due was done");
             run.now = due;
             run.take(Step::Pass(0));
