@@ -1,8 +1,8 @@
 //! What goes wrong on purpose: rules that match requests, and what they make of them.
 //!
 //! A rule is a [selector](rule::Selector), an [action](rule::Action) and a budget; [`RuleBuilder`] is how it is
-//! written. Each request is judged once, when its node begins to work on it, so a request that is parked for long is still one
-//! match. Errors are placed where Kafka's authorizer places its own: a handler asks its
+//! written. Each request is judged once, when its node begins to work on it, so a request that is parked for long is
+//! still one match. Errors are placed where Kafka's authorizer places its own: a handler asks its
 //! [`Context`](crate::context::Context) for each topic, partition or group, before it does anything for it.
 
 mod builder;

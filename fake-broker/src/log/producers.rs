@@ -67,8 +67,8 @@ impl Producers {
     /// Judges a batch before it is appended, and takes no note of it.
     ///
     /// An epoch before the newest is refused, so is a sequence that does not follow the last one, or that does not
-    /// begin a new epoch with 0. A producer that the partition does not know may begin anywhere: its earlier batches may have
-    /// been deleted (KIP-360).
+    /// begin a new epoch with 0. A producer that the partition does not know may begin anywhere: its earlier batches
+    /// may have been deleted (KIP-360).
     pub(crate) fn check(&self, header: &BatchHeader) -> Check {
         Stamp::of(header).map_or(Check::Append, |stamp| self.judge(&stamp))
     }

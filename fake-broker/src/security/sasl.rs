@@ -6,8 +6,9 @@
 //! ```
 //!
 //! The rules are those of Kafka's `SaslServerAuthenticator`, checked on 4.4.0. Before the handshake anything but the
-//! two requests closes the connection without an answer; after it, anything but a token is answered ILLEGAL_SASL_STATE and
-//! then closed. Afterwards, and on a listener without SASL, both SASL requests are answered so and nothing is closed.
+//! two requests closes the connection without an answer; after it, anything but a token is answered
+//! ILLEGAL_SASL_STATE and then closed. Afterwards, and on a listener without SASL, both SASL requests are answered
+//! so and nothing is closed.
 
 use std::collections::BTreeMap;
 
