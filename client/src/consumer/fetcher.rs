@@ -218,7 +218,7 @@ impl Fetcher {
             let max_wait =
                 if wants.held_back { self.config.max_wait.min(IMPATIENT_WAIT) } else { self.config.max_wait };
             let mut request = FetchRequest {
-                max_wait_ms: i32::try_from(max_wait.as_millis()).unwrap_or(i32::MAX),
+                max_wait_ms: millis(max_wait),
                 min_bytes: self.config.min_bytes,
                 max_bytes: i32::try_from(most).unwrap_or(i32::MAX),
                 ..FetchRequest::default()
@@ -372,7 +372,11 @@ impl Fetcher {
         self.wanted.clear();
         self.penalties.clear();
         for (node, mut peer) in std::mem::take(&mut self.peers) {
-            if let Some(request) = peer.session.close() {
+            if let Some(mut request) = peer.session.close() {
+                // Some brokers do not answer a fetch that may not wait, and hold up the connection with it.
+                request.max_wait_ms = millis(self.config.max_wait);
+                request.min_bytes = self.config.min_bytes;
+                request.max_bytes = self.config.max_bytes;
                 self.actions.push_back(Action::EndSession { node, request });
             }
         }
@@ -419,6 +423,10 @@ impl Machine for Fetcher {
         .filter(|&time| self.now.is_none_or(|now| time > now))
         .min()
     }
+}
+
+fn millis(duration: Duration) -> i32 {
+    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
 }
 
 /// The penalty of a partition, unless it has another leader since.

@@ -51,8 +51,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use self::builder::ConsumerBuilder;
 pub use self::config::AutoOffsetReset;
 pub use self::listener::{ListenerFuture, RebalanceListener};
-pub use self::record::{ConsumerRecord, OffsetAndMetadata};
-pub use krafka_protocol::records::{Header, Headers, TimestampType};
+pub use self::record::{ConsumerRecord, Headers, OffsetAndMetadata};
+pub use krafka_protocol::records::{Header, TimestampType};
 
 use self::chunk::Decoding;
 use self::config::ConsumerConfig;
@@ -74,6 +74,29 @@ const UNKNOWN_TOPIC_PATIENCE: Duration = Duration::from_secs(5);
 /// returned has been worked on.
 ///
 /// Close it when you are done: a consumer that is dropped leaves its group only when its session ends.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use krafka::consumer::AutoOffsetReset;
+/// use krafka::testing::FakeCluster;
+/// use krafka::{Environment, Kafka, Record};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+/// let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start_on_pipes();
+/// let kafka = Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1)).connect().await?;
+/// kafka.producer().build().await?.send(Record::new("orders", "tea")).await?;
+///
+/// let consumer = kafka.consumer("billing").auto_offset_reset(AutoOffsetReset::Earliest).build().await?;
+/// consumer.subscribe(&["orders"]).await?;
+/// let records = consumer.poll(Duration::from_secs(10)).await?;
+/// assert_eq!(records[0].value.as_deref(), Some(&b"tea"[..]));
+///
+/// consumer.commit().await?;
+/// consumer.close().await?;
+/// # Ok::<_, krafka::KrafkaError>(())
+/// # }).unwrap();
+/// ```
 pub struct Consumer {
     shared: Arc<Shared>,
     inputs: UnboundedSender<Input>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use krafka_protocol::records::{Headers, TimestampType};
+use krafka_protocol::records::{self, Header, TimestampType};
 
 /// A record, as it was read from a partition.
 ///
@@ -37,15 +37,56 @@ impl ConsumerRecord {
     /// alive.
     #[must_use]
     pub fn detach(&self) -> Self {
-        let record = krafka_protocol::records::Record {
+        let record = records::Record {
             offset: self.offset,
             timestamp: self.timestamp,
             key: self.key.clone(),
             value: self.value.clone(),
-            headers: self.headers.clone(),
+            headers: self.headers.0.as_deref().cloned().unwrap_or_default(),
         };
         let record = record.detach();
-        Self { key: record.key, value: record.value, headers: record.headers, topic: self.topic.clone(), ..*self }
+        let headers = Headers::new(record.headers);
+        Self { key: record.key, value: record.value, headers, topic: self.topic.clone(), ..*self }
+    }
+}
+
+/// The headers of a record: in order, and a name may come more than once.
+///
+/// Most records have none, so that is a null pointer: the record stays small, and moving it cheap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Option<Box<records::Headers>>);
+
+impl Headers {
+    pub(crate) fn new(headers: records::Headers) -> Self {
+        Self((!headers.is_empty()).then(|| Box::new(headers)))
+    }
+
+    /// Returns how many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |headers| headers.len())
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Iterates over the headers in order.
+    pub fn iter(&self) -> impl Iterator<Item = Header<'_>> {
+        self.0.iter().flat_map(|headers| headers.iter())
+    }
+
+    /// Iterates over names and values as slices that share the record's buffer.
+    pub fn iter_shared(&self) -> impl Iterator<Item = (Bytes, Option<Bytes>)> + '_ {
+        self.0.iter().flat_map(|headers| headers.iter_shared())
+    }
+
+    /// Returns the last header of this name.
+    #[must_use]
+    pub fn last(&self, name: &str) -> Option<Header<'_>> {
+        self.0.as_ref()?.last(name)
     }
 }
 

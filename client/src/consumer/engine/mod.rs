@@ -51,6 +51,9 @@ use crate::{KrafkaError, TopicPartition};
 /// How often topics that do not exist yet are asked for.
 const MISSING_TOPIC_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often the leader of a partition that has none is asked for. Elections take less than a second.
+const LEADERLESS_INTERVAL: Duration = Duration::from_millis(500);
+
 /// What the driver hears, from the user's calls and from the network.
 #[derive(Debug)]
 pub(crate) enum Input {
@@ -178,7 +181,9 @@ pub(crate) struct Engine {
     rebalance: Rebalance,
     /// Topics that are watched for changes.
     watched: BTreeSet<Str>,
-    ask_for_missing: Option<Instant>,
+    /// Topics that are missing, or whose partitions have no leader.
+    doubted: BTreeSet<Str>,
+    ask_again: Option<Instant>,
     closing: Option<Closing>,
     actions: VecDeque<Action>,
     /// Something has happened since all machines were last looked at.
@@ -256,7 +261,8 @@ impl Engine {
             group,
             rebalance: Rebalance::default(),
             watched: BTreeSet::new(),
-            ask_for_missing: None,
+            doubted: BTreeSet::new(),
+            ask_again: None,
             closing: None,
             actions: VecDeque::from([Action::FollowCluster { since: version }]),
             is_dirty: true,
@@ -310,7 +316,7 @@ impl Engine {
             self.begin_all();
         }
         let core = self.core();
-        let (nodes, room, mut leaderless) = core.wanted();
+        let (nodes, room, leaderless) = core.wanted();
         let (mut loading, mut resetting, mut validating) = (Vec::new(), Vec::new(), Vec::new());
         for (claim, partition) in core.subscription.iter() {
             let (topic, number, leader) = (partition.topic.clone(), partition.name.partition, partition.leader);
@@ -337,28 +343,27 @@ impl Engine {
         if let Some(group) = &mut self.group {
             group.loader.handle(committed::Input::Wanted(loading), now);
         }
-        self.watch(topics, &mut leaderless, now);
-        if !leaderless.is_empty() {
-            self.actions.push_back(Action::Refresh(leaderless));
-        }
+        self.watch(topics, leaderless, now);
     }
 
-    /// Has the topics watched that matter, and asks for those that are missing.
-    fn watch(&mut self, mut topics: BTreeSet<Str>, leaderless: &mut Vec<Str>, now: Instant) {
+    /// Has the topics watched that matter, and asks again for those that are missing, or have partitions without a leader.
+    fn watch(&mut self, mut topics: BTreeSet<Str>, leaderless: Vec<Str>, now: Instant) {
         if let Some(group) = &self.group {
             topics.extend(group.topics.iter().cloned());
             topics.extend(group.led_topics.iter().cloned());
         }
-        let missing: Vec<Str> =
-            topics.iter().filter(|topic| !self.snapshot.topics.contains_key(*topic)).cloned().collect();
-        if missing.is_empty() {
-            self.ask_for_missing = None;
-        } else if self.ask_for_missing.is_none_or(|time| time <= now) {
-            self.ask_for_missing = Some(now + MISSING_TOPIC_INTERVAL);
-            leaderless.extend(missing);
+        let is_known = |topic: &Str| self.snapshot.topics.contains_key(topic);
+        let leaderless: Vec<Str> = leaderless.into_iter().filter(is_known).collect();
+        let interval = if leaderless.is_empty() { MISSING_TOPIC_INTERVAL } else { LEADERLESS_INTERVAL };
+        let mut doubted: BTreeSet<Str> = topics.iter().filter(|topic| !is_known(topic)).cloned().collect();
+        doubted.extend(leaderless);
+        if doubted.is_empty() {
+            self.ask_again = None;
+        } else if doubted != self.doubted || self.ask_again.is_none_or(|time| time <= now) {
+            self.ask_again = Some(now + interval);
+            self.actions.push_back(Action::Refresh(doubted.iter().cloned().collect()));
         }
-        // A partition that waits for a leader is looked at again when the refreshed metadata is there, so it needs no timer.
-        leaderless.retain(|topic| self.ask_for_missing.is_some() || self.snapshot.topics.contains_key(topic));
+        self.doubted = doubted;
         if topics != self.watched {
             self.actions.push_back(Action::Watch(topics.iter().cloned().collect()));
             self.watched = topics;
@@ -544,7 +549,7 @@ impl Engine {
             .filter(|group| !group.user.is_idle && !group.member.is_outside())
             .and_then(|group| Some(group.user.alive? + group.user.max_poll_interval));
         let closing = self.closing.as_ref().map(|closing| closing.deadline);
-        [auto_commit, idle, closing, self.ask_for_missing, self.rebalance.deadline()].into_iter().flatten().min()
+        [auto_commit, idle, closing, self.ask_again, self.rebalance.deadline()].into_iter().flatten().min()
     }
 }
 
