@@ -11,14 +11,11 @@
 //! Compression happens outside of the lock, so sealed batches may reach the sender out of order; they are numbered under the
 //! lock, and the sender puts them right.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use arc_swap::ArcSwap;
 use bytes::BytesMut;
-use krafka_protocol::Str;
 use krafka_protocol::compression::Compressor;
 use krafka_protocol::records::{BatchBuilder, HEADER_LEN};
 use tokio::sync::mpsc::UnboundedSender;
@@ -29,13 +26,13 @@ use super::delivery::{DeliveryHandle, Destination, Receipt};
 use super::flush::Generations;
 use super::memory::{Lease, Memory, OVERHEAD};
 use super::metrics::Counters;
-use super::partitioner::{Partitioner, Partitions, Sticky, partition_of_key};
+use super::partitioner::{Partitioner, Partitions, partition_of_key};
 use super::record::Record;
 use super::sender::Input;
-use crate::cluster::{Snapshot, TopicView};
+use super::topics::{Open, Partition, Topic, Topics};
+use crate::cluster::Snapshot;
 use crate::error::{KrafkaError, Result};
 use crate::network::Connection;
-use crate::rng::Rng;
 
 /// What the producer's task hears of.
 #[derive(Debug)]
@@ -68,49 +65,17 @@ pub(super) enum Append {
     NeedsTopic,
     /// There is no memory for another batch: come back with that much.
     NeedsMemory(usize),
-}
-
-/// The topics that are loaded, by name.
-type Table = hashbrown::HashMap<Str, Arc<Topic>>;
-
-/// One topic, as callers see it. Replaced as a whole when the metadata changes.
-struct Topic {
-    partitions: Vec<Arc<Partition>>,
-    available: Vec<i32>,
-    sticky: Arc<Sticky>,
-}
-
-/// One partition: the batch that is open, if any.
-struct Partition {
-    destination: Arc<Destination>,
-    open: Mutex<Open>,
-}
-
-#[derive(Default)]
-struct Open {
-    batch: Option<OpenBatch>,
-    next_number: u64,
-    /// What the last batch grew to: the next one starts with a buffer of that size.
-    last_len: usize,
-    /// How much keyless records have brought since the partition was drawn.
-    stuck_len: usize,
-    is_closed: bool,
-}
-
-/// Every topic and partition that the producer ever met. Callers read [`Accumulator::table`] instead.
-#[derive(Default)]
-struct Registry {
-    topics: BTreeMap<Str, Known>,
-    partitions: Vec<Arc<Partition>>,
-    is_closed: bool,
+    /// The record can never be sent, or the producer is closed. Boxed, so that the usual case is small.
+    Refused(Box<KrafkaError>),
 }
 
 /// What callers and the producer's task share.
 pub(super) struct Accumulator {
     settings: Settings,
     partitioner: Option<Box<dyn Partitioner>>,
-    table: ArcSwap<Table>,
-    registry: Mutex<Registry>,
+    /// The most that a record may take.
+    most: usize,
+    pub(super) topics: Topics,
     pub(super) memory: Memory,
     /// Whether records are refused.
     is_closed: AtomicBool,
@@ -120,7 +85,6 @@ pub(super) struct Accumulator {
     compressors: Mutex<Vec<Compressor>>,
     events: UnboundedSender<Input<Connection>>,
     pub(super) counters: Arc<Counters>,
-    seed: u64,
 }
 
 impl Accumulator {
@@ -131,19 +95,19 @@ impl Accumulator {
         counters: Arc<Counters>,
         seed: u64,
     ) -> Self {
+        let memory = Memory::new(settings.buffer_memory, settings.batch_size);
         Self {
-            memory: Memory::new(settings.buffer_memory, settings.batch_size),
+            most: settings.max_request_size.min(memory.total() - OVERHEAD) - HEADER_LEN,
+            memory,
             settings,
             partitioner,
-            table: ArcSwap::default(),
-            registry: Mutex::default(),
+            topics: Topics::new(seed),
             is_closed: AtomicBool::new(false),
             starving: AtomicUsize::new(0),
             generations: Generations::default(),
             compressors: Mutex::default(),
             events,
             counters,
-            seed,
         }
     }
 
@@ -154,50 +118,46 @@ impl Accumulator {
     /// Appends a record to the open batch of its partition.
     ///
     /// `grant` is memory that the caller waited for; it is taken if a batch must be opened, and else left.
-    ///
-    /// # Errors
-    ///
-    /// If the record can never be sent, or the producer is closed.
     #[inline]
-    pub(super) fn append(&self, record: &Record, time: &impl Time, grant: &mut Option<Lease>) -> Result<Append> {
-        let len = self.check_size(record)?;
-        let table = self.table.load();
-        let Some(topic) = table.get(&*record.topic) else { return Ok(Append::NeedsTopic) };
+    pub(super) fn append(&self, record: &Record, time: &impl Time, grant: &mut Option<Lease>) -> Append {
+        let len = BatchBuilder::max_record_len(record.key.as_deref(), record.value.as_deref(), &record.headers);
+        if len > self.most {
+            return self.too_large(record, len + HEADER_LEN);
+        }
+        let Some(topic) = self.topics.get(record.topic.as_bytes()) else { return Append::NeedsTopic };
         // Moving away from a sticky partition takes another turn, and may meet another task doing the same.
         loop {
-            let is_sticky;
+            let mut sticky = None;
             let partition = if let Some(partition) = record.partition {
-                is_sticky = false;
                 partition
             } else if let Some(partitioner) = &self.partitioner {
-                is_sticky = false;
-                self.ask(&**partitioner, record, topic)?
+                match ask(&**partitioner, record, topic) {
+                    Ok(partition) => partition,
+                    Err(error) => return Append::Refused(Box::new(error)),
+                }
             } else if let Some(key) = &record.key {
-                is_sticky = false;
-                partition_of_key(key, topic.partitions.len() as i32)
+                partition_of_key(key, topic.count().max(1))
             } else {
-                is_sticky = true;
-                topic.sticky.current().unwrap_or_else(|| topic.switch(None))
+                sticky = Some(topic);
+                topic.sticky()
             };
-            let Some(partition) = usize::try_from(partition).ok().and_then(|at| topic.partitions.get(at)) else {
-                return Ok(Append::NeedsTopic);
-            };
+            let Some(partition) = topic.partition(partition) else { return Append::NeedsTopic };
             let mut open = partition.open();
             if open.is_closed {
-                return Err(closed());
+                return Append::Refused(Box::new(closed()));
             }
             // What does not fit any more makes room, and is handed over when the lock is released.
             let full = open.batch.take_if(|batch| batch.encoded_len() + len > self.settings.batch_size);
             // Keyless records leave a partition between batches, so that they leave a full one behind.
             let is_stuck = full.is_some() || open.batch.is_none() && open.stuck_len >= self.settings.batch_size;
-            if is_sticky && is_stuck && topic.available.len() > 1 {
+            if is_stuck && sticky.is_some_and(Topic::has_choice) {
                 open.stuck_len = 0;
                 drop(open);
                 self.hand_over(partition, full);
                 topic.switch(Some(partition.destination.partition));
                 continue;
             }
-            return self.append_to(partition, open, full, record, len, is_sticky.then_some(&**topic), time, grant);
+            return self.append_to(partition, open, full, record, len, sticky, time, grant);
         }
     }
 
@@ -213,7 +173,7 @@ impl Accumulator {
         sticky: Option<&Topic>,
         time: &impl Time,
         grant: &mut Option<Lease>,
-    ) -> Result<Append> {
+    ) -> Append {
         if let Some(batch) = &mut open.batch
             && batch.encoded_len() + len > batch.capacity()
             && !self.grow(batch, len)
@@ -225,7 +185,7 @@ impl Accumulator {
         {
             drop(open);
             self.hand_over(partition, full);
-            return Ok(Append::NeedsMemory(needed));
+            return Append::NeedsMemory(needed);
         }
         let batch = open.batch.as_mut().expect("it was there, or was opened");
         let handle = batch.append(record, time);
@@ -234,7 +194,7 @@ impl Accumulator {
         let mut left = None;
         if let Some(topic) = sticky {
             open.stuck_len += len;
-            if filled.is_some() && topic.available.len() > 1 {
+            if filled.is_some() && topic.has_choice() {
                 open.stuck_len = 0;
                 left = Some(topic);
             }
@@ -248,47 +208,27 @@ impl Accumulator {
         if let Some(topic) = left {
             topic.switch(Some(partition.destination.partition));
         }
-        let handle =
-            handle.map_err(|error| KrafkaError::config(format!("a record for {}: {error}", record.topic())))?;
-        Ok(Append::Done(handle))
-    }
-
-    /// The most that the record may take in a batch, if that is not too much.
-    #[inline]
-    fn check_size(&self, record: &Record) -> Result<usize> {
-        let len = BatchBuilder::max_record_len(record.key.as_deref(), record.value.as_deref(), &record.headers);
-        if len + HEADER_LEN > self.settings.max_request_size || len + HEADER_LEN + OVERHEAD > self.memory.total() {
-            return Err(self.too_large(record, len + HEADER_LEN));
+        match handle {
+            Ok(handle) => Append::Done(handle),
+            Err(error) => {
+                let message = format!("a record for topic '{}': {error}", record.topic());
+                Append::Refused(Box::new(KrafkaError::config(message)))
+            }
         }
-        Ok(len)
     }
 
     #[cold]
-    fn too_large(&self, record: &Record, len: usize) -> KrafkaError {
+    fn too_large(&self, record: &Record, len: usize) -> Append {
         let (limit, name, java) = if len > self.settings.max_request_size {
             (self.settings.max_request_size, "max_request_size", "max.request.size")
         } else {
             (self.memory.total(), "buffer_memory", "buffer.memory")
         };
-        KrafkaError::config(format!(
+        Append::Refused(Box::new(KrafkaError::config(format!(
             "a record of {len} bytes for topic '{}' is larger than {name} ({limit} bytes; Java's {java}): raise it, and the \
              topic's max.message.bytes with it, or send a smaller record",
             record.topic()
-        ))
-    }
-
-    /// Asks the user's partitioner.
-    fn ask(&self, partitioner: &dyn Partitioner, record: &Record, topic: &Topic) -> Result<i32> {
-        let count = topic.partitions.len() as i32;
-        let partition = partitioner.partition(record, &Partitions::new(count, &topic.available));
-        if (0..count).contains(&partition) {
-            return Ok(partition);
-        }
-        Err(KrafkaError::config(format!(
-            "the partitioner chose partition {partition} for topic '{}', which has the partitions 0 to {}",
-            record.topic(),
-            count - 1
-        )))
+        ))))
     }
 
     /// Lets the buffer of an open batch double, if there is memory for that.
@@ -350,7 +290,7 @@ impl Accumulator {
 
     /// Seals the open batch of a partition if it is still this one.
     pub(super) fn seal(&self, slot: usize, number: u64) {
-        let Some(partition) = self.registry().partitions.get(slot).cloned() else { return };
+        let Some(partition) = self.topics.partition(slot) else { return };
         let mut open = partition.open();
         let batch = open.batch.take_if(|batch| batch.number() == number);
         if let Some(batch) = &batch {
@@ -387,60 +327,18 @@ impl Accumulator {
         self.compressors.lock().unwrap_or_else(PoisonError::into_inner).push(compressor);
     }
 
-    /// Loads a topic: callers may send to it from now on.
-    pub(super) fn load(&self, view: &Arc<TopicView>) {
-        let mut registry = self.registry();
-        let mut table = (**self.table.load()).clone();
-        table.insert(view.name.clone(), registry.topic(view, self.seed));
-        self.table.store(Arc::new(table));
-    }
-
-    /// Takes note of what became of the topics that are loaded.
-    pub(super) fn observe(&self, snapshot: &Snapshot) {
-        let mut registry = self.registry();
-        let names: Vec<_> = registry.topics.keys().cloned().collect();
-        let mut table = None;
-        for name in names {
-            let known = &registry.topics[&name];
-            match snapshot.topic(&name) {
-                Some(view) if !known.is_gone && Arc::ptr_eq(view, &known.view) => {}
-                Some(view) if view.partitions.is_empty() => {}
-                Some(view) => {
-                    let topic = registry.topic(view, self.seed);
-                    topic.leave_leaderless();
-                    table.get_or_insert_with(|| (**self.table.load()).clone()).insert(name, topic);
-                }
-                // Not mentioned at all means not asked about.
-                None if known.is_gone || !snapshot.errors.contains_key(&name) => {}
-                None => {
-                    table.get_or_insert_with(|| (**self.table.load()).clone()).remove(&name);
-                    registry.topics.entry(name).and_modify(|known| known.is_gone = true);
-                }
-            }
-        }
-        if let Some(table) = table {
-            self.table.store(Arc::new(table));
-        }
-    }
-
     /// Refuses records from now on. What was accepted is in some batch, and the task will hear of all of them.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
-        let mut registry = self.registry();
-        registry.is_closed = true;
-        let partitions = registry.partitions.clone();
-        drop(registry);
         self.memory.close();
-        partitions.iter().for_each(|partition| partition.open().is_closed = true);
+        self.topics.close();
     }
 
     /// Fails what is still open. For when the producer's task ends before its time, as with its runtime.
     pub(super) fn abandon(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.memory.close();
-        let open = self.registry().drain();
-        // Outside of the lock: the callers that this wakes may look at the producer.
-        drop(open);
+        drop(self.topics.drain());
     }
 
     /// What waits for the batches that exist now. The task must hear of the flush, too.
@@ -460,23 +358,9 @@ impl Accumulator {
         Starving(self)
     }
 
-    /// The topics that callers may send to.
-    pub(super) fn loaded(&self) -> Vec<Str> {
-        self.registry().topics.keys().cloned().collect()
-    }
-
-    /// How many partitions a topic has, if it is loaded.
-    pub(super) fn partition_count(&self, topic: &str) -> Option<usize> {
-        self.table.load().get(topic).map(|topic| topic.partitions.len())
-    }
-
     pub(super) fn tell(&self, event: Event) {
         // Without its task the producer is closed, and what the event carries fails as it is dropped.
         let _ = self.events.send(Input::Event(event));
-    }
-
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -489,81 +373,18 @@ impl Drop for Starving<'_> {
     }
 }
 
-impl Topic {
-    /// Moves keyless records away from a partition that lost its leader, if there is a better one.
-    fn leave_leaderless(&self) {
-        if let Some(current) = self.sticky.current()
-            && !self.available.is_empty()
-            && self.available.binary_search(&current).is_err()
-        {
-            self.switch(Some(current));
-        }
+/// Asks the user's partitioner.
+fn ask(partitioner: &dyn Partitioner, record: &Record, topic: &Topic) -> Result<i32> {
+    let count = topic.count().max(1);
+    let partition = partitioner.partition(record, &Partitions::new(count, &topic.available()));
+    if (0..count).contains(&partition) {
+        return Ok(partition);
     }
-
-    /// Moves keyless records to another partition.
-    #[inline(never)]
-    fn switch(&self, left: Option<i32>) -> i32 {
-        let partitions = Partitions::new(self.partitions.len() as i32, &self.available);
-        let backlog = |at: i32| self.partitions[at as usize].destination.backlog.load(Ordering::Relaxed);
-        self.sticky.switch(left, partitions, backlog)
-    }
-}
-
-impl Partition {
-    #[inline]
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What stays of a topic while its metadata changes, even when it is deleted and created again.
-struct Known {
-    name: Arc<str>,
-    /// What it was when it was last seen.
-    view: Arc<TopicView>,
-    /// Whether it is known not to exist any more.
-    is_gone: bool,
-    partitions: Vec<Arc<Partition>>,
-    sticky: Arc<Sticky>,
-}
-
-impl Registry {
-    /// The topic with what `view` says of it; partitions that were met before stay the same ones.
-    fn topic(&mut self, view: &Arc<TopicView>, seed: u64) -> Arc<Topic> {
-        let known = self.topics.entry(view.name.clone()).or_insert_with(|| Known {
-            name: Arc::from(&*view.name),
-            view: view.clone(),
-            is_gone: false,
-            partitions: Vec::new(),
-            sticky: Arc::new(Sticky::new(Rng::stream(seed, &view.name))),
-        });
-        (known.view, known.is_gone) = (view.clone(), false);
-        for index in known.partitions.len()..view.partitions.len() {
-            let destination = Destination::new(self.partitions.len(), known.name.clone(), index as i32);
-            let open = Mutex::new(Open { is_closed: self.is_closed, ..Open::default() });
-            let partition = Arc::new(Partition { destination: Arc::new(destination), open });
-            self.partitions.push(partition.clone());
-            known.partitions.push(partition);
-        }
-        let led = view.partitions.iter().enumerate().filter(|(_, partition)| partition.leader.is_some());
-        Arc::new(Topic {
-            // A topic that was created again may have fewer than before.
-            partitions: known.partitions[..view.partitions.len()].to_vec(),
-            available: led.map(|(index, _)| index as i32).collect(),
-            sticky: known.sticky.clone(),
-        })
-    }
-
-    /// Takes what is open out of all partitions, and refuses more.
-    fn drain(&mut self) -> Vec<OpenBatch> {
-        self.is_closed = true;
-        let close = |partition: &Arc<Partition>| {
-            let mut open = partition.open();
-            open.is_closed = true;
-            open.batch.take()
-        };
-        self.partitions.iter().filter_map(close).collect()
-    }
+    Err(KrafkaError::config(format!(
+        "the partitioner chose partition {partition} for topic '{}', which has the partitions 0 to {}",
+        record.topic(),
+        count - 1
+    )))
 }
 
 #[cold]

@@ -81,7 +81,7 @@ impl World {
                 let (cluster, accumulator) = (self.cluster.clone(), self.accumulator.clone());
                 work.start(async move {
                     let snapshot = cluster.changed(since).await;
-                    accumulator.observe(&snapshot);
+                    accumulator.topics.observe(&snapshot);
                     Input::Changed(snapshot)
                 });
             }

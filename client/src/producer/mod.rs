@@ -21,6 +21,7 @@ mod outcome;
 mod partitioner;
 mod record;
 mod sender;
+mod topics;
 
 use std::fmt;
 use std::sync::Arc;
@@ -138,7 +139,7 @@ impl Producer {
     #[inline]
     pub async fn enqueue(&self, record: Record) -> Result<DeliveryHandle> {
         let inner = &*self.inner;
-        match inner.accumulator.append(&record, &inner.time, &mut None)? {
+        match inner.accumulator.append(&record, &inner.time, &mut None) {
             Append::Done(handle) => Ok(handle),
             // Boxed, to keep the future of the usual case small.
             blocked => Box::pin(self.wait(record, blocked)).await,
@@ -222,6 +223,7 @@ impl Producer {
             let mut grant = None;
             match blocked {
                 Append::Done(handle) => return Ok(handle),
+                Append::Refused(error) => return Err(*error),
                 Append::NeedsTopic => {
                     self.load(&record, deadline, is_fresh).await?;
                     is_fresh = true;
@@ -237,7 +239,7 @@ impl Producer {
                     };
                 }
             }
-            blocked = accumulator.append(&record, &self.inner.time, &mut grant)?;
+            blocked = accumulator.append(&record, &self.inner.time, &mut grant);
         }
     }
 
@@ -248,9 +250,10 @@ impl Producer {
         if let Some(fault) = fault_of_name(name) {
             return Err(KrafkaError::config(format!("'{name}' is no topic name: {fault}")));
         }
-        if let (Some(partition), Some(count)) = (record.partition, accumulator.partition_count(name))
+        if let (Some(partition), Some(topic)) = (record.partition, accumulator.topics.get(name.as_bytes()))
             && (is_fresh || partition < 0)
         {
+            let count = topic.count();
             return Err(KrafkaError::config(format!(
                 "topic '{name}' has no partition {partition}: it has {count}, numbered from 0"
             )));
@@ -263,9 +266,9 @@ impl Producer {
             match loaded {
                 Ok(snapshot) => {
                     if let Some(view) = snapshot.topic(name).filter(|view| !view.partitions.is_empty()) {
-                        accumulator.load(view);
+                        accumulator.topics.load(view);
                         accumulator.tell(Event::Loaded(snapshot));
-                        cluster.watch_topics(self.inner.owner, accumulator.loaded());
+                        cluster.watch_topics(self.inner.owner, accumulator.topics.names());
                         return Ok(());
                     }
                     match snapshot.errors.get(name) {
