@@ -4,6 +4,7 @@
 //! has news (records, another leader, a new epoch, a deletion), and answered when it has enough, when a partition
 //! fails, or when `max_wait_ms` is over.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::fetch::{
@@ -41,6 +42,8 @@ pub(crate) struct Waiting {
     read_committed: bool,
     deadline: Instant,
     watched: Vec<WaitKey>,
+    /// The partitions, by their place, that Kafka sorts out before it reads: they do not end the wait of the others.
+    sorted_out: BTreeSet<usize>,
 }
 
 impl Waiting {
@@ -70,8 +73,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
     };
 
     let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES);
-    let waiting = Waiting {
+    let mut waiting = Waiting {
         session,
+        sorted_out: BTreeSet::new(),
         watched: watched(state, &wanted),
         wanted,
         min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
@@ -80,18 +84,26 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         deadline: cx.now + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
     };
     let may_wait = request.max_wait_ms > 0 && !waiting.wanted.is_empty();
-    serve(state, cx, waiting, may_wait)
+    let answered = read_all(state, cx, &waiting);
+    waiting.sorted_out = (0..).zip(&answered).filter(|(_, (_, data))| is_sorted_out(data)).map(|(at, _)| at).collect();
+    serve(state, cx, waiting, answered, may_wait)
 }
 
 /// Looks at a waiting fetch again.
 pub(crate) fn resume(state: &mut State, cx: &Context, waiting: Waiting, look: Look) -> Outcome<FetchResponse> {
-    serve(state, cx, waiting, look == Look::News)
+    let answered = read_all(state, cx, &waiting);
+    serve(state, cx, waiting, answered, look == Look::News)
 }
 
-/// Reads all partitions; answers if that is enough, and waits on otherwise.
-fn serve(state: &mut State, cx: &Context, waiting: Waiting, may_wait: bool) -> Outcome<FetchResponse> {
-    let answered = read_all(state, cx, &waiting);
-    if may_wait && !is_enough(&answered, waiting.min_bytes) {
+/// Answers with what was read if that is enough, and waits on otherwise.
+fn serve(
+    state: &mut State,
+    cx: &Context,
+    waiting: Waiting,
+    answered: Vec<(Wanted, PartitionData)>,
+    may_wait: bool,
+) -> Outcome<FetchResponse> {
+    if may_wait && !is_enough(&answered, &waiting) {
         return Outcome::Park(Parked::Fetch(waiting));
     }
 
@@ -113,18 +125,18 @@ fn serve(state: &mut State, cx: &Context, waiting: Waiting, may_wait: bool) -> O
 }
 
 /// Whether an answer is worth sending before its time is up.
-fn is_enough(answered: &[(Wanted, PartitionData)], min_bytes: usize) -> bool {
+fn is_enough(answered: &[(Wanted, PartitionData)], waiting: &Waiting) -> bool {
     let bytes: usize = answered.iter().filter_map(|(_, data)| data.records.as_ref()).map(bytes::Bytes::len).sum();
-    // Partitions that Kafka sorts out before it reads (unknown, not authorized) do not end the wait of the others.
-    let sorted_out = |code: i16| {
-        [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID, ErrorCode::TOPIC_AUTHORIZATION_FAILED]
-            .contains(&ErrorCode(code))
-    };
-    bytes >= min_bytes
-        || answered.iter().all(|(_, data)| sorted_out(data.error_code))
-        || answered.iter().any(|(_, data)| {
-            data.error_code != 0 && !sorted_out(data.error_code) || data.diverging_epoch.end_offset >= 0
-        })
+    let ends_the_wait = |data: &PartitionData| data.error_code != 0 || data.diverging_epoch.end_offset >= 0;
+    bytes >= waiting.min_bytes
+        || waiting.sorted_out.len() == answered.len()
+        || (0..).zip(answered).any(|(at, (_, data))| !waiting.sorted_out.contains(&at) && ends_the_wait(data))
+}
+
+/// Whether a partition is refused before anything is read: it is unknown, or its topic is not the client's to read.
+fn is_sorted_out(data: &PartitionData) -> bool {
+    [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID, ErrorCode::TOPIC_AUTHORIZATION_FAILED]
+        .contains(&ErrorCode(data.error_code))
 }
 
 /// Reads the partitions in their order until the bytes are used up. The first batch of all comes whatever its size.
@@ -170,9 +182,14 @@ fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorC
         return state.topics.by_name(&wanted.topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     }
     state.topics.by_id(wanted.topic_id).ok_or_else(|| {
-        // The session knew the topic under this id; now the name belongs to another.
-        let replaced = !wanted.topic.is_empty() && state.topics.by_name(&wanted.topic).is_some();
-        if replaced { ErrorCode::INCONSISTENT_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_ID }
+        // A topic that was known when it was asked for is missed under its name, and may have a successor of that name.
+        if wanted.topic.is_empty() {
+            ErrorCode::UNKNOWN_TOPIC_ID
+        } else if state.topics.by_name(&wanted.topic).is_some() {
+            ErrorCode::INCONSISTENT_TOPIC_ID
+        } else {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        }
     })
 }
 

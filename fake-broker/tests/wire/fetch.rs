@@ -1,5 +1,7 @@
 //! Fetch on the wire: what comes, how much of it, and when.
 
+use krafka_protocol::Uuid;
+use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest};
 use krafka_protocol::records::Batches;
 
@@ -211,5 +213,21 @@ fn reader_of_committed_records_is_given_a_list_of_aborted_transactions() {
         let data = only(wire.call(committed, 12).await);
 
         assert_eq!((data.aborted_transactions, data.last_stable_offset), (Some(vec![]), 6));
+    });
+}
+
+#[test]
+fn waiting_fetch_learns_that_its_topic_is_gone() {
+    run(async |target| {
+        let topic = target.topic(1).await;
+        let (mut reader, mut admin) = (target.connect().await, target.connect().await);
+        reader.send(FetchRequest { max_wait_ms: 15_000, ..fetch_request(&topic, 0) }, 13).await;
+        assert!(reader.is_quiet().await);
+
+        let gone = DeleteTopicState { name: Some(topic.name.clone()), topic_id: Uuid::ZERO };
+        let delete = DeleteTopicsRequest { topics: vec![gone], timeout_ms: 10_000, ..Default::default() };
+        assert_eq!(error(admin.call(delete, 6).await.responses[0].error_code), "NONE");
+
+        assert_eq!(error(only(reader.receive::<FetchRequest>(13).await).error_code), "UNKNOWN_TOPIC_OR_PARTITION");
     });
 }

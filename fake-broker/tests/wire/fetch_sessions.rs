@@ -1,5 +1,8 @@
 //! Fetch sessions on the wire (KIP-227).
 
+use krafka_protocol::Uuid;
+use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
+use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic};
 
 use crate::records::{batch, error, fetch_request, written};
@@ -165,4 +168,35 @@ fn waiting_session_is_answered_empty_when_its_time_is_up() {
         let answer = consumer.wire.receive::<FetchRequest>(VERSION).await;
         assert_eq!((error(answer.error_code), named(&answer)), ("NONE", vec![]));
     });
+}
+
+/// A topic that is deleted, and another that gets its name.
+#[test]
+fn topic_that_goes_is_told_to_its_session_and_its_successor_is_not_it() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        let name = consumer.topic.name.clone();
+        let gone = DeleteTopicState { name: Some(name.clone()), topic_id: Uuid::ZERO };
+        let delete = DeleteTopicsRequest { topics: vec![gone], timeout_ms: 10_000, ..Default::default() };
+        assert_eq!(error(consumer.wire.call(delete, 6).await.responses[0].error_code), "NONE");
+        assert_eq!(until_error(&mut consumer).await, "UNKNOWN_TOPIC_OR_PARTITION");
+
+        let topic = CreatableTopic { name, num_partitions: 2, replication_factor: 1, ..CreatableTopic::default() };
+        let create = CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..CreateTopicsRequest::default() };
+        assert_eq!(error(consumer.wire.call(create, 7).await.topics[0].error_code), "NONE");
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        assert_eq!(until_error(&mut consumer).await, "INCONSISTENT_TOPIC_ID");
+    });
+}
+
+/// Asks until a partition fails, and says how.
+async fn until_error(consumer: &mut Consumer) -> &'static str {
+    loop {
+        let answer = consumer.next(vec![]).await;
+        let mut codes = answer.responses.iter().flat_map(|topic| topic.partitions.iter().map(|p| p.error_code));
+        if let Some(code) = codes.find(|code| *code != 0) {
+            return error(code);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
 }

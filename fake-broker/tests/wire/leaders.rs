@@ -102,20 +102,6 @@ fn waiting_fetch_is_answered_when_its_leader_moves() {
 }
 
 #[test]
-fn waiting_fetch_is_answered_when_its_topic_is_deleted() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(1).await;
-        wire.send(FetchRequest { max_wait_ms: 60_000, ..fetch_request(&topic, 0) }, 13).await;
-        assert!(wire.is_quiet().await);
-
-        assert!(fake.delete_topic("orders"));
-
-        assert_eq!(error(only(wire.receive::<FetchRequest>(13).await).error_code), "UNKNOWN_TOPIC_ID");
-    });
-}
-
-#[test]
 fn crash_cuts_connections_and_keeps_records() {
     on_fake(three(), async |target, fake| {
         let topic = orders(&target).await;
@@ -233,21 +219,6 @@ fn full_session_cache_gives_no_session_until_one_is_idle() {
 
         assert!(first > 0 && third > 0 && first != third);
         assert_eq!(second, 0);
-    });
-}
-
-#[test]
-fn topic_that_was_replaced_is_inconsistent_with_its_session() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(1).await;
-        let opening = FetchRequest { session_epoch: 0, ..fetch_request(&topic, 0) };
-        let session_id = wire.call(opening, 13).await.session_id;
-        fake.delete_topic("orders");
-        fake.create_topic("orders", 1);
-        let next = FetchRequest { session_id, session_epoch: 1, topics: vec![], ..FetchRequest::default() };
-
-        assert_eq!(error(only(wire.call(next, 13).await).error_code), "INCONSISTENT_TOPIC_ID");
     });
 }
 

@@ -9,6 +9,7 @@ mod connections;
 mod faults;
 mod fetch;
 mod fetch_sessions;
+mod followers;
 mod groups;
 mod leaders;
 mod list_offsets;

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use krafka_fake_broker::{FakeCluster, FakeClusterBuilder};
-use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest};
+use krafka_protocol::api::create_topics::{
+    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
+};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
@@ -59,6 +61,14 @@ pub(crate) fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
     runtime.block_on(test(target));
 }
 
+/// Runs a test that needs three nodes: on the real cluster if it has as many, else on the fake.
+pub(crate) fn run_on_three(test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP) {
+        Some(target) if target.bootstrap.split(',').count() >= 3 => run_on(target, test),
+        _ => on_fake(FakeCluster::builder().nodes(3), async |target, _| test(target).await),
+    }
+}
+
 /// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
 pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
     let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -82,9 +92,16 @@ impl Target {
         self.connect_to(host, port.parse().expect("a port")).await
     }
 
-    /// Connects to a node of the fake, which is up.
+    /// Connects to a node, which is up.
     pub(crate) async fn node(&self, node: i32) -> Wire {
-        let (host, port) = self.fake.as_ref().and_then(|fake| fake.address(node)).expect("a fake with that node");
+        let (host, port) = match &self.fake {
+            Some(fake) => fake.address(node).expect("a node of that id"),
+            None => {
+                let brokers = self.connect().await.call(MetadataRequest::default(), 12).await.brokers;
+                let found = brokers.into_iter().find(|broker| broker.node_id == node).expect("a node of that id");
+                (found.host, u16::try_from(found.port).expect("a port"))
+            }
+        };
         self.connect_to(&host, port).await
     }
 
@@ -110,18 +127,25 @@ impl Target {
 
     /// Makes a topic with settings of its own.
     pub(crate) async fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> Topic {
-        let name = self.fresh("topic");
+        let given =
+            |&(name, value): &(&str, &str)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) };
+        let configs = configs.iter().map(given).collect();
+        let topic = CreatableTopic { num_partitions: partitions, configs, ..CreatableTopic::default() };
         let mut wire = self.connect().await;
-        let topic = CreatableTopic {
-            name: name.clone(),
-            num_partitions: partitions,
-            replication_factor: -1,
-            configs: configs
-                .iter()
-                .map(|&(name, value)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) })
-                .collect(),
-            ..CreatableTopic::default()
-        };
+        self.make(topic, &mut wire, partitions).await
+    }
+
+    /// Makes a topic of one partition with these replicas, the first of which leads.
+    pub(crate) async fn topic_on(&self, replicas: &[i32]) -> Topic {
+        let assignment = CreatableReplicaAssignment { partition_index: 0, broker_ids: replicas.to_vec() };
+        let topic = CreatableTopic { num_partitions: -1, assignments: vec![assignment], ..CreatableTopic::default() };
+        self.make(topic, &mut self.node(replicas[0]).await, 1).await
+    }
+
+    /// Makes a topic, and waits until the node asked leads it.
+    async fn make(&self, topic: CreatableTopic, wire: &mut Wire, partitions: i32) -> Topic {
+        let name = self.fresh("topic");
+        let topic = CreatableTopic { name: name.clone(), replication_factor: -1, ..topic };
         let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 5_000, ..CreateTopicsRequest::default() };
         assert_eq!(wire.call(request, 5).await.topics[0].error_code, 0);
         let ask = MetadataRequest {
@@ -133,7 +157,7 @@ impl Target {
             let topic = found.remove(0);
             let has_leaders = topic.error_code == 0 && topic.partitions.iter().all(|p| p.error_code == 0);
             // A real broker knows that it leads a little before it does.
-            if has_leaders && serves(&mut wire, &name, partitions).await {
+            if has_leaders && serves(wire, &name, partitions).await {
                 return Topic { name, id: topic.topic_id };
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
