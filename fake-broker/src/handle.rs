@@ -205,6 +205,11 @@ impl FakeCluster {
         self.control(|state, now| state.bump_leader_epoch(topic, partition, now));
     }
 
+    /// Returns the ids of the nodes that are up, in ascending order.
+    pub fn live_nodes(&self) -> Vec<i32> {
+        self.look(|state| state.nodes.live_ids().into_iter().collect())
+    }
+
     /// Takes a node down: its connections are cut, new ones are refused, and its partitions move to other replicas in
     /// sync. What was written stays: the replicas have it.
     pub fn crash(&self, node: i32) {

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use krafka_fake_broker::FakeCluster;
+use krafka_fake_broker::{FakeCluster, Rule};
 use krafka_protocol::{ApiKey, ErrorCode};
 
 use crate::World;
@@ -109,8 +109,10 @@ impl Plan {
         let kinds: Vec<u64> = (0..KINDS).filter(|_| chance.below(2) == 0).collect();
         let mut steps = Vec::new();
         if !kinds.is_empty() {
-            for _ in 0..chance.below(12) {
-                let at = Duration::from_millis(chance.below(8_000));
+            for _ in 0..chance.below(16) {
+                // Half of them early: many a story is over in a second or two.
+                let at =
+                    Duration::from_millis(if chance.below(2) == 0 { chance.below(1_500) } else { chance.below(8_000) });
                 let longest = Self::LENGTH - at;
                 let lasts = Duration::from_millis(50 + chance.below(4_000)).min(longest);
                 let kind = kinds[chance.below(kinds.len() as u64) as usize];
@@ -144,10 +146,11 @@ impl Plan {
         }
     }
 
-    /// Carries the plan out, then heals the world.
+    /// Carries the plan out: when it returns, all of its faults are over.
     pub(crate) async fn carry_out(&self, world: &World) {
         let Some(fake) = world.try_fake() else { return };
         let mut ends: Vec<(Duration, Fault)> = Vec::new();
+        let mut rules = Vec::new();
         let mut begins = self.steps.iter().copied().peekable();
         loop {
             ends.sort_by_key(|(at, _)| *at);
@@ -159,12 +162,15 @@ impl Plan {
                 let (_, fault) = ends.remove(0);
                 undo(fault, world, fake);
             } else if let Some((at, fault)) = begins.next() {
-                if let Some(lasts) = strike(fault, world, fake) {
-                    ends.push((at + lasts, fault));
+                match strike(fault, world, fake) {
+                    Struck::Over => {}
+                    Struck::Until(lasts) => ends.push((at + lasts, fault)),
+                    Struck::Rule(rule) => rules.push(rule),
                 }
             }
         }
-        heal(world, fake);
+        // What has not met its request by now never shall. The story's own faults stay.
+        rules.iter().for_each(Rule::remove);
     }
 }
 
@@ -181,68 +187,57 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Begins a fault; says how long it lasts, if it does.
-fn strike(fault: Fault, world: &World, fake: &FakeCluster) -> Option<Duration> {
+/// What is left to do once a fault has struck.
+enum Struck {
+    Over,
+    Until(Duration),
+    Rule(Rule),
+}
+
+fn strike(fault: Fault, world: &World, fake: &FakeCluster) -> Struck {
     let address = |node: i32| world.address(node);
     match fault {
         Fault::MoveLeader(pick) => {
             if let Some((topic, partition)) = some_partition(world, pick) {
-                let nodes = fake.nodes();
-                let to = nodes[(pick >> 32) as usize % nodes.len()];
-                fake.move_leader(&topic, partition, to);
+                let nodes = fake.live_nodes();
+                if let Some(to) = nodes.get((pick >> 32) as usize % nodes.len().max(1)) {
+                    fake.move_leader(&topic, partition, *to);
+                }
             }
-            None
+            Struck::Over
         }
         Fault::BumpEpoch(pick) => {
             if let Some((topic, partition)) = some_partition(world, pick) {
                 fake.bump_leader_epoch(&topic, partition);
             }
-            None
+            Struck::Over
         }
         Fault::Crash(node, lasts) => {
             fake.crash(node);
-            Some(lasts)
+            Struck::Until(lasts)
         }
         Fault::Hold(node, lasts) => {
             world.links().hold(&address(node));
-            Some(lasts)
+            Struck::Until(lasts)
         }
         Fault::Cut(node) => {
             world.links().cut(&address(node));
-            None
+            Struck::Over
         }
         Fault::Refuse(node, lasts) => {
             world.links().refuse(&address(node));
-            Some(lasts)
+            Struck::Until(lasts)
         }
         Fault::Dribble(node, lasts) => {
             world.links().dribble(&address(node), 13);
-            Some(lasts)
+            Struck::Until(lasts)
         }
-        Fault::Error(api, code) => {
-            fake.when(api).reply_error(code);
-            None
-        }
-        Fault::LoseAnswer(api) => {
-            fake.when(api).after_handling().drop_connection();
-            None
-        }
-        Fault::LoseRequest(api) => {
-            fake.when(api).drop_connection();
-            None
-        }
-        Fault::Delay(api, lasts) => {
-            fake.when(api).delay(lasts);
-            None
-        }
-        Fault::Throttle(api, lasts) => {
-            fake.when(api).throttle(lasts);
-            None
-        }
-        Fault::Rebootstrap => {
-            fake.when(ApiKey::Metadata).rebootstrap();
-            None
-        }
+        Fault::Error(api, code) => Struck::Rule(fake.when(api).reply_error(code)),
+        Fault::LoseAnswer(api) => Struck::Rule(fake.when(api).after_handling().drop_connection()),
+        Fault::LoseRequest(api) => Struck::Rule(fake.when(api).drop_connection()),
+        Fault::Delay(api, lasts) => Struck::Rule(fake.when(api).delay(lasts)),
+        Fault::Throttle(api, lasts) => Struck::Rule(fake.when(api).throttle(lasts)),
+        Fault::Rebootstrap => Struck::Rule(fake.when(ApiKey::Metadata).rebootstrap()),
     }
 }
 

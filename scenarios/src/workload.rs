@@ -93,14 +93,27 @@ pub struct Sending {
     acked: watch::Receiver<usize>,
 }
 
-/// Sends records `numbers` in a task of its own, spread over the partitions by key.
+/// Sends records `numbers` in a task of its own, spread over the partitions by key, as fast as they go.
 pub fn send(world: &World, producer: &Producer, topic: &Topic, sender: &str, numbers: RangeInclusive<u64>) -> Sending {
+    send_paced(world, producer, topic, sender, numbers, Duration::ZERO)
+}
+
+/// The same, with a pause after each.
+pub fn send_paced(
+    world: &World,
+    producer: &Producer,
+    topic: &Topic,
+    sender: &str,
+    numbers: RangeInclusive<u64>,
+    pause: Duration,
+) -> Sending {
     let (progress, acked) = watch::channel(0);
     let sender = Sender {
         calls: world.calls().clone(),
         producer: producer.clone(),
         topic: topic.name.clone(),
         name: sender.to_owned(),
+        pause,
         progress,
         done: world.sent_log(),
     };
@@ -132,6 +145,7 @@ struct Sender {
     producer: Producer,
     topic: String,
     name: String,
+    pause: Duration,
     progress: watch::Sender<usize>,
     done: Arc<Mutex<Vec<Sent>>>,
 }
@@ -149,6 +163,9 @@ impl Sender {
             match self.calls.within(PATIENCE, "enqueue", self.producer.enqueue(record)).await? {
                 Ok(handle) => waiting.push_back((value, handle)),
                 Err(error) => records.push(SentRecord { value, fate: Fate::Failed(error) }),
+            }
+            if !self.pause.is_zero() {
+                tokio::time::sleep(self.pause).await;
             }
         }
         while !waiting.is_empty() {

@@ -162,7 +162,7 @@ pub async fn coordinator_moves(world: &World) -> Result<()> {
         sending.acked(acked).await?;
         let fake = world.fake()?;
         let from = fake.coordinator("readers");
-        let to = fake.nodes().into_iter().find(|node| *node != from).unwrap_or(from);
+        let to = fake.live_nodes().into_iter().find(|node| *node != from).unwrap_or(from);
         fake.move_coordinator("readers", to);
     }
     let sent = sending.finish().await?;

@@ -11,6 +11,7 @@ pub mod consuming;
 pub mod groups;
 pub mod network;
 pub mod producing;
+pub mod swarm;
 
 /// A story at work.
 pub type Telling<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
@@ -119,6 +120,8 @@ stories! {
         "one silent broker does not hold up the partitions of the others, nor a poll past its timeout";
     network::bytes_in_small_pieces in Fake:
         "a network that delivers a few bytes at a time changes nothing but the time";
+    swarm::everything_at_once in Fake:
+        "producers and a changing group work through whatever the seed has drawn, and nothing is lost or repeated";
     admin::topics_come_and_go in All:
         "topics are created, described, extended, listed and deleted, and mistakes are named";
 }

@@ -73,8 +73,9 @@ pub async fn leader_moves_mid_flight(world: &World) -> Result<()> {
         sending.acked(acked).await?;
         let fake = world.fake()?;
         let from = fake.leader(&topic.name, partition);
-        let to = fake.nodes().into_iter().find(|node| Some(*node) != from).unwrap_or(1);
-        fake.move_leader(&topic.name, partition, to);
+        if let Some(to) = fake.live_nodes().into_iter().find(|node| Some(*node) != from) {
+            fake.move_leader(&topic.name, partition, to);
+        }
     }
 
     sending.finish().await?.all_acked()
