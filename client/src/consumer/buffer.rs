@@ -1,7 +1,8 @@
 //! [`Buffer`]: what has been fetched and not yet handed out, by partition, in bounded bytes.
 //!
-//! A partition with chunks waits in `ready` until its turn; the one at the front is drained chunk by chunk, then goes to
-//! the back, so a partition with much data does not starve the others. A paused partition keeps its chunks and has no turn.
+//! A partition with chunks waits in `ready` until its turn; the one at the front is drained chunk by chunk, then goes
+//! to the back, so a partition with much data does not starve the others. A paused partition keeps its chunks and has
+//! no turn.
 
 use std::collections::VecDeque;
 

@@ -109,8 +109,8 @@ impl ConsumerBuilder {
 
     /// How long the application may work between two polls before the group takes its partitions away.
     ///
-    /// Waiting inside `poll` does not count. Raise it for slow work; a group that rebalances waits this long for its members.
-    /// Default: 5 min. Java: `max.poll.interval.ms`.
+    /// Waiting inside `poll` does not count. Raise it for slow work; a group that rebalances waits this long for its
+    /// members. Default: 5 min. Java: `max.poll.interval.ms`.
     pub fn max_poll_interval(mut self, interval: Duration) -> Self {
         self.max_poll_interval = interval;
         self
@@ -118,8 +118,8 @@ impl ConsumerBuilder {
 
     /// How long a member may be silent before the group takes it for dead.
     ///
-    /// Lower it to notice crashes sooner, within what the broker allows (6 s to 30 min by default). Default: 45 s. Java:
-    /// `session.timeout.ms`.
+    /// Lower it to notice crashes sooner, within what the broker allows (6 s to 30 min by default). Default: 45 s.
+    /// Java: `session.timeout.ms`.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
@@ -133,7 +133,8 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Makes it a static member (KIP-345) of this name: it keeps its partitions when it restarts within the session timeout.
+    /// Makes it a static member (KIP-345) of this name: it keeps its partitions when it restarts within the session
+    /// timeout.
     ///
     /// It does not leave the group when it is closed. Each member needs a name of its own. Default: none. Java:
     /// `group.instance.id`.
@@ -148,7 +149,8 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Whether positions are committed in the background, when partitions are given up, and by [`close`](Consumer::close).
+    /// Whether positions are committed in the background, when partitions are given up, and by
+    /// [`close`](Consumer::close).
     ///
     /// What a `poll` returned is committed only after the next `poll` was called, so a crash repeats records and loses
     /// none. Default: true. Java: `enable.auto.commit`.
@@ -157,7 +159,8 @@ impl ConsumerBuilder {
         self
     }
 
-    /// How often positions are committed. A crash repeats at most this much. Default: 5 s. Java: `auto.commit.interval.ms`.
+    /// How often positions are committed. A crash repeats at most this much. Default: 5 s. Java:
+    /// `auto.commit.interval.ms`.
     pub fn auto_commit_interval(mut self, interval: Duration) -> Self {
         self.auto_commit_interval = interval;
         self

@@ -50,7 +50,8 @@ pub(crate) enum Action {
         ticket: Option<Ticket>,
         result: Result<(), KrafkaError>,
     },
-    /// The coordinator no longer knows this member, or its generation. (It may be one that the consumer has left behind.)
+    /// The coordinator no longer knows this member, or its generation. (It may be one that the consumer has left
+    /// behind.)
     Ousted {
         code: ErrorCode,
         identity: Identity,

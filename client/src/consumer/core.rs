@@ -1,8 +1,8 @@
 //! [`Core`]: what the consumer's task and its callers share, behind one lock that is held for moments only.
 //!
-//! The caller's side takes a chunk out, decodes it with the lock released, and comes back to say how far it got; the claim
-//! on the chunk tells whether the partition is still what it was. If it was sought away, revoked or lost meanwhile, what
-//! was decoded is thrown away, and nobody has seen it.
+//! The caller's side takes a chunk out, decodes it with the lock released, and comes back to say how far it got; the
+//! claim on the chunk tells whether the partition is still what it was. If it was sought away, revoked or lost
+//! meanwhile, what was decoded is thrown away, and nobody has seen it.
 
 use std::collections::VecDeque;
 
@@ -91,7 +91,8 @@ impl Core {
         asked || self.user_is_idle
     }
 
-    /// A call found nothing and begins to wait: it has nothing left to work on. Returns whether the task must hear of it.
+    /// A call found nothing and begins to wait: it has nothing left to work on. Returns whether the task must hear of
+    /// it.
     pub(crate) fn begin_waiting(&mut self) -> bool {
         self.waiting += 1;
         let asked = self.gate == Gate::Asked;
@@ -125,8 +126,8 @@ impl Core {
         None
     }
 
-    /// Records of a chunk were decoded up to its position. Returns whether they may be handed out, and whether the partition
-    /// should be fetched again.
+    /// Records of a chunk were decoded up to its position. Returns whether they may be handed out, and whether the
+    /// partition should be fetched again.
     pub(crate) fn delivered(&mut self, slot: usize, chunk: Box<Chunk>, is_used_up: bool) -> (bool, bool) {
         let is_held = self.subscription.held(chunk.claim).is_some() && self.gate != Gate::Shut;
         if is_held {
@@ -147,7 +148,8 @@ impl Core {
         (is_held, bytes < self.mark)
     }
 
-    /// The chunk did not decode at its position: the partition waits for a seek. Returns the error, if it still matters.
+    /// The chunk did not decode at its position: the partition waits for a seek. Returns the error, if it still
+    /// matters.
     pub(crate) fn stuck(&mut self, slot: usize, chunk: &Chunk, error: KrafkaError) -> Option<KrafkaError> {
         self.buffer.used_up(slot, chunk.bytes);
         self.subscription.held(chunk.claim)?;
@@ -243,8 +245,8 @@ impl Core {
         self.buffer.push(slot, Box::new(Chunk::new(name, fetched)));
     }
 
-    /// The leader says that the next offset to fetch is out of its range. Returns whether nothing is buffered, so that the
-    /// partition can be reset at once.
+    /// The leader says that the next offset to fetch is out of its range. Returns whether nothing is buffered, so
+    /// that the partition can be reset at once.
     pub(crate) fn out_of_range(&mut self, claim: Claim, offset: i64) {
         if let Some(partition) = self.subscription.held(claim)
             && partition.fetch.offset == offset
@@ -262,7 +264,8 @@ impl Core {
         drained.map(|(claim, partition)| (claim.slot, partition.name.clone(), partition.fetch.offset)).collect()
     }
 
-    /// What could be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody leads.
+    /// What could be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody
+    /// leads.
     pub(crate) fn wanted(&self) -> (BTreeMap<i32, NodeWants>, usize, Vec<krafka_protocol::Str>) {
         let mut nodes: BTreeMap<i32, NodeWants> = BTreeMap::new();
         let mut leaderless = Vec::new();

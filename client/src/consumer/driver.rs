@@ -173,8 +173,8 @@ impl Remote {
         Lane::Coordination(self.owner * 2)
     }
 
-    /// A coordinator parks JoinGroup and SyncGroup until the whole group is there. They have a connection of their own, so
-    /// that nothing else of this member waits behind them.
+    /// A coordinator parks JoinGroup and SyncGroup until the whole group is there. They have a connection of their
+    /// own, so that nothing else of this member waits behind them.
     fn parking(&self) -> Lane {
         Lane::Coordination(self.owner * 2 + 1)
     }

@@ -1,8 +1,8 @@
 //! What to fetch from whom, and what an answer means.
 //!
-//! Each broker has one fetch in flight, on a connection of its own, so a broker that holds its answer back holds up nobody
-//! else. The fetcher is told what is wanted (partitions with a position, room in the buffer and a leader); it decides when to
-//! ask, and turns answers into records to buffer, partitions to look after, and metadata to refresh.
+//! Each broker has one fetch in flight, on a connection of its own, so a broker that holds its answer back holds up
+//! nobody else. The fetcher is told what is wanted (partitions with a position, room in the buffer and a leader); it
+//! decides when to ask, and turns answers into records to buffer, partitions to look after, and metadata to refresh.
 //!
 //! ```text
 //!   idle ──something wanted, room──▶ in flight ──answer──▶ idle
@@ -27,8 +27,8 @@ use crate::KrafkaError;
 use crate::backoff::Backoff;
 use crate::rng::Rng;
 
-/// How long a broker may hold back its answer while partitions of it are left out because their buffers are full. Without that
-/// bound, a partition that has just been drained would wait for the long poll of its idle neighbours.
+/// How long a broker may hold back its answer while partitions of it are left out because their buffers are full.
+/// Without that bound, a partition that has just been drained would wait for the long poll of its idle neighbours.
 const IMPATIENT_WAIT: Duration = Duration::from_millis(20);
 
 /// What a fetch asks for, and how much of it is buffered.

@@ -15,8 +15,9 @@
 //! # }
 //! ```
 //!
-//! A consumer fetches in the background, from each broker by itself, into a bounded buffer; `poll` and `recv` hand out what is
-//! there. A slow or silent broker therefore holds up only its own partitions, and dropping a `poll` loses nothing.
+//! A consumer fetches in the background, from each broker by itself, into a bounded buffer; `poll` and `recv` hand
+//! out what is there. A slow or silent broker therefore holds up only its own partitions, and dropping a `poll` loses
+//! nothing.
 
 mod assign;
 mod attempts;
@@ -113,17 +114,19 @@ struct Reading {
 }
 
 impl Consumer {
-    /// Returns the records that have arrived: at once if there are any, else as soon as there are, or none after `timeout`.
+    /// Returns the records that have arrived: at once if there are any, else as soon as there are, or none after
+    /// `timeout`.
     ///
-    /// At most `max_poll_records`, in order within each partition. A zero timeout only looks. The call also says that what
-    /// earlier calls returned has been worked on: automatic commits go that far, and a rebalance that waits goes ahead.
+    /// At most `max_poll_records`, in order within each partition. A zero timeout only looks. The call also says that
+    /// what earlier calls returned has been worked on: automatic commits go that far, and a rebalance that waits goes
+    /// ahead.
     ///
     /// # Errors
-    /// What stands in the way of some partition: [`KrafkaError::RecordDeserialization`] for a batch or record that does not
-    /// decode, [`KrafkaError::NoOffset`] where there is no position and no reset policy. Such a partition waits for a
-    /// [`seek`](Self::seek) while the others go on; the error comes once, and again whenever there is nothing else to return.
-    /// A lack of permission, or a group that refuses this member. [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup),
-    /// [`KrafkaError::Closed`] after [`close`](Self::close).
+    /// What stands in the way of some partition: [`KrafkaError::RecordDeserialization`] for a batch or record that
+    /// does not decode, [`KrafkaError::NoOffset`] where there is no position and no reset policy. Such a partition
+    /// waits for a [`seek`](Self::seek) while the others go on; the error comes once, and again whenever there is
+    /// nothing else to return. A lack of permission, or a group that refuses this member. [`KrafkaError::Wakeup`]
+    /// after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after [`close`](Self::close).
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: records are taken only when they are returned, and fetches go on.
@@ -172,11 +175,12 @@ impl Consumer {
     /// Reads these partitions of a topic, in place of those of this topic that were assigned before.
     ///
     /// With a group, reading begins at its committed offsets; without, and where nothing is committed, where
-    /// [`auto_offset_reset`](ConsumerBuilder::auto_offset_reset) says. Partitions that stay assigned keep their position.
+    /// [`auto_offset_reset`](ConsumerBuilder::auto_offset_reset) says. Partitions that stay assigned keep their
+    /// position.
     ///
     /// # Errors
-    /// [`KrafkaError::UnknownTopic`], or a broker error that names the partition, if it does not exist and does not appear
-    /// within five seconds. [`KrafkaError::IllegalState`] while the consumer is subscribed.
+    /// [`KrafkaError::UnknownTopic`], or a broker error that names the partition, if it does not exist and does not
+    /// appear within five seconds. [`KrafkaError::IllegalState`] while the consumer is subscribed.
     ///
     /// # Cancel safety
     /// Dropping the future assigns nothing.
@@ -205,8 +209,8 @@ impl Consumer {
 
     /// Shares these topics with the other members of the group, in place of those subscribed to before.
     ///
-    /// Returns at once; the group is joined in the background, and [`poll`](Self::poll) returns records once it has given this
-    /// consumer partitions. A topic that does not exist is no error: it is read when it appears.
+    /// Returns at once; the group is joined in the background, and [`poll`](Self::poll) returns records once it has
+    /// given this consumer partitions. A topic that does not exist is no error: it is read when it appears.
     ///
     /// # Errors
     /// [`KrafkaError::IllegalState`] without a group, or while partitions are assigned by hand. [`KrafkaError::Config`]
@@ -231,7 +235,8 @@ impl Consumer {
         self.tell(Input::Subscribed(wanted))
     }
 
-    /// Gives up all partitions and, if it has subscribed, leaves the group. With auto commit, positions are committed first.
+    /// Gives up all partitions and, if it has subscribed, leaves the group. With auto commit, positions are committed
+    /// first.
     ///
     /// # Errors
     /// [`KrafkaError::Closed`] after [`close`](Self::close).
@@ -246,8 +251,8 @@ impl Consumer {
     /// Commits the positions: everything that `poll` and `recv` have returned.
     ///
     /// # Errors
-    /// [`KrafkaError::IllegalState`] without a group. A broker error such as `ILLEGAL_GENERATION` when the group has given the
-    /// partitions to another member. Errors that may pass are retried until `api_timeout`.
+    /// [`KrafkaError::IllegalState`] without a group. A broker error such as `ILLEGAL_GENERATION` when the group has
+    /// given the partitions to another member. Errors that may pass are retried until `api_timeout`.
     ///
     /// # Cancel safety
     /// Dropping the future does not take the commit back.
@@ -337,8 +342,8 @@ impl Consumer {
     /// Reads a partition on from this offset. It wins over whatever the consumer was doing there.
     ///
     /// # Errors
-    /// [`KrafkaError::IllegalState`] if the partition is not assigned, [`KrafkaError::Config`] for a negative offset. An offset
-    /// that the log does not have shows when it is fetched: then the reset policy decides.
+    /// [`KrafkaError::IllegalState`] if the partition is not assigned, [`KrafkaError::Config`] for a negative offset.
+    /// An offset that the log does not have shows when it is fetched: then the reset policy decides.
     ///
     /// # Cancel safety
     /// It does not wait.
@@ -427,7 +432,8 @@ impl Consumer {
 
     /// Commits the positions (with auto commit), calls the listener, leaves the group and ends the fetch sessions.
     ///
-    /// All other calls fail from now on. It waits no longer than 30 seconds, and returns at once when the consumer is closed.
+    /// All other calls fail from now on. It waits no longer than 30 seconds, and returns at once when the consumer is
+    /// closed.
     ///
     /// # Errors
     /// Why the positions were not committed. The consumer is closed all the same.

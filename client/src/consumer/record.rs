@@ -33,8 +33,8 @@ pub struct ConsumerRecord {
 }
 
 impl ConsumerRecord {
-    /// Copies key, value and headers out of the buffer that they share, so that keeping the record does not keep megabytes
-    /// alive.
+    /// Copies key, value and headers out of the buffer that they share, so that keeping the record does not keep
+    /// megabytes alive.
     #[must_use]
     pub fn detach(&self) -> Self {
         let record = records::Record {

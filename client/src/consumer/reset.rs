@@ -1,7 +1,7 @@
 //! Looks up offsets for partitions that have no valid position: by ListOffsets, at each one's leader.
 //!
-//! A partition stays in it until an answer settles it or nobody wants it any more. Errors are retried, with fresh metadata,
-//! for ever: the user sees those that time does not heal, and the partition recovers when the cause is gone.
+//! A partition stays in it until an answer settles it or nobody wants it any more. Errors are retried, with fresh
+//! metadata, for ever: the user sees those that time does not heal, and the partition recovers when the cause is gone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! A fetch session (KIP-227): what the broker remembers of our last fetch, so that the next one names only what changed.
+//! A fetch session (KIP-227): what the broker remembers of our last fetch, so that the next one names only what
+//! changed.
 //!
 //! ```text
 //!   full (epoch 0) ──answer with an id──▶ incremental (epoch 1, 2, …) ──error or lost answer──▶ full
@@ -38,8 +39,8 @@ pub(crate) struct FetchSession {
 impl FetchSession {
     /// Fills in the session's part of a request that asks for `wanted`, in the order given.
     ///
-    /// The broker keeps the order of a session itself (it moves partitions that returned data to the end), so order matters
-    /// only in full requests.
+    /// The broker keeps the order of a session itself (it moves partitions that returned data to the end), so order
+    /// matters only in full requests.
     pub(crate) fn ask(&mut self, wanted: &[(SessionKey, Asked)], request: &mut FetchRequest) {
         request.session_id = self.id;
         request.session_epoch = self.epoch;

@@ -31,7 +31,8 @@ impl Shared {
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
-        // What a panicking caller was doing to it was done in full or not at all: plain code, with no call to the user's.
+        // What a panicking caller was doing to it was done in full or not at all: plain code, with no call to the
+        // user's.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,9 +7,9 @@
 //!      └─────no offset─────▶ Resetting    ▲──new leader──┘  └─undecodable, no policy─▶ Stuck
 //! ```
 //!
-//! Everything asked on behalf of a partition carries a [`Claim`]: the slot and the generation that its position had then. A
-//! seek, a reset, a rebalance give it a new generation, so an answer to an older question finds nobody and is dropped. That is
-//! how a seek wins over a pending load, and how a revoked partition's records never surface.
+//! Everything asked on behalf of a partition carries a [`Claim`]: the slot and the generation that its position had
+//! then. A seek, a reset, a rebalance give it a new generation, so an answer to an older question finds nobody and is
+//! dropped. That is how a seek wins over a pending load, and how a revoked partition's records never surface.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -231,7 +231,8 @@ impl Subscription {
             partition.position = position;
             partition.fetch = position;
             partition.out_of_range = false;
-            // What is committed never runs ahead of what was handed out, so a seek is committed only after the next poll.
+            // What is committed never runs ahead of what was handed out, so a seek is committed only after the next
+            // poll.
             partition.stage = stage;
             self.touch(slot);
         }
@@ -266,8 +267,9 @@ impl Subscription {
 
     /// Takes leaders, epochs and topic ids from the snapshot.
     ///
-    /// Returns the slots whose buffered records must be dropped: those with a new leader have to validate their position first,
-    /// and a topic that was created anew under the same name starts over, as `start_over` says (or sticks, if it cannot).
+    /// Returns the slots whose buffered records must be dropped: those with a new leader have to validate their
+    /// position first, and a topic that was created anew under the same name starts over, as `start_over` says (or
+    /// sticks, if it cannot).
     pub(crate) fn follow(
         &mut self,
         snapshot: &Snapshot,

@@ -156,7 +156,8 @@ impl Consumer {
         let group = self.config.group.as_ref().map(|group| group.id.clone());
         group.ok_or_else(|| {
             KrafkaError::illegal_state(format!(
-                "{call}: this consumer has no group; make it with Kafka::consumer(group) instead of consumer_without_group()"
+                "{call}: this consumer has no group; make it with Kafka::consumer(group) instead of \
+                 consumer_without_group()"
             ))
         })
     }

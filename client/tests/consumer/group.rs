@@ -595,3 +595,72 @@ async fn a_rebalance_under_load_keeps_order_and_commits() {
 
     assert_eq!(got, [sent.clone(), sent]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn more_members_than_partitions_are_stable() {
+    let world = World::new(&[("t", 1)]).await;
+    let first = member(&world.kafka).await;
+    let second = member(&world.kafka).await;
+    let begin = Instant::now();
+    while first.assignment().len() + second.assignment().len() != 1 || begin.elapsed() < Duration::from_secs(20) {
+        first.poll(Duration::from_millis(100)).await.expect("no error");
+        second.poll(Duration::from_millis(100)).await.expect("no error");
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    }
+
+    let joins = world.fake.history().count(ApiKey::JoinGroup);
+    first.poll(Duration::from_secs(60)).await.expect("no error");
+    second.poll(Duration::from_secs(60)).await.expect("no error");
+
+    assert_eq!(world.fake.history().count(ApiKey::JoinGroup), joins, "an empty share is no reason to join again");
+}
+
+/// A coordinator that parks the join must not park the leave behind it.
+#[tokio::test(start_paused = true)]
+async fn closing_during_a_join_is_quick_and_leaves_no_ghost() {
+    let world = World::new(&[("t", 2)]).await;
+    let first = member(&world.kafka).await;
+    settle(&[&first], &[2]).await;
+    // It joins, and waits for the first member, who does not poll.
+    let second = member(&world.kafka).await;
+    tokio::time::sleep(SOON).await;
+
+    let begin = Instant::now();
+    second.close().await.expect("closed");
+    let took = begin.elapsed();
+    settle(&[&first], &[2]).await;
+
+    assert!(took < Duration::from_secs(1), "closing took {took:?}");
+    assert_eq!(world.fake.group("g").expect("a group").members.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_in_time_when_the_coordinator_is_silent() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = builder(&world.kafka).close_timeout(Duration::from_secs(3)).build().await.expect("valid");
+    consumer.subscribe(&["t"]).await.expect("it has a group");
+    take(&consumer, 1).await;
+    world.fake.when([ApiKey::OffsetCommit, ApiKey::LeaveGroup]).forever().silence();
+
+    let begin = Instant::now();
+    let _ = consumer.close().await;
+
+    assert_eq!(begin.elapsed(), Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_after_the_group_moved_on_says_so() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = builder(&world.kafka).auto_commit(false).build().await.expect("valid");
+    consumer.subscribe(&["t"]).await.expect("it has a group");
+    take(&consumer, 1).await;
+    world.fake.when(ApiKey::OffsetCommit).reply_error(ErrorCode::ILLEGAL_GENERATION);
+
+    let error = consumer.commit().await.expect_err("it is not in the generation");
+    let again = values(&take(&consumer, 1).await);
+
+    assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::ILLEGAL_GENERATION, .. }), "{error}");
+    assert_eq!(again, ["a"], "it joins again at once, and begins where the group had committed");
+}

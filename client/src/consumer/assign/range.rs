@@ -1,7 +1,7 @@
 //! The range assignor: each topic's partitions in contiguous ranges.
 //!
-//! It works topic by topic, so members that subscribe to the same topics get the same ranges of each: topics with as many
-//! partitions as one another are co-partitioned, and a join by key finds both sides in one member.
+//! It works topic by topic, so members that subscribe to the same topics get the same ranges of each: topics with as
+//! many partitions as one another are co-partitioned, and a join by key finds both sides in one member.
 
 use std::collections::BTreeMap;
 

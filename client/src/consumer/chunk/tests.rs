@@ -1,3 +1,5 @@
+//! What comes out of fetched bytes: whole, cut, compacted, broken.
+
 use bytes::BytesMut;
 use krafka_protocol::compression::{Compression, Compressor};
 use krafka_protocol::records::{BatchBuilder, ControlRecord, NO_HEADERS, assign_offsets, set_log_append_time};

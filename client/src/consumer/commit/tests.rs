@@ -1,3 +1,5 @@
+//! Commits by script: their order, their retries, their deadlines.
+
 use std::time::Duration;
 
 use krafka_protocol::api::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};

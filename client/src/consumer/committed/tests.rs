@@ -1,3 +1,5 @@
+//! Committed offsets by script: found, absent, not told.
+
 use std::time::Duration;
 
 use krafka_protocol::api::offset_fetch::{

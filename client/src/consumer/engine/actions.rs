@@ -225,8 +225,8 @@ impl Engine {
             return self.settled(claim, to);
         }
         let message = format!(
-            "the log of {name} was truncated: it is the same up to offset {end_offset} (epoch {epoch}), and the position \
-             was {}; records behind that were replaced. Seek to go on",
+            "the log of {name} was truncated: it is the same up to offset {end_offset} (epoch {epoch}), and the \
+             position was {}; records behind that were replaced. Seek to go on",
             position.offset
         );
         self.core().stick(claim.slot, KrafkaError::illegal_state(message));

@@ -9,8 +9,8 @@
 //!             Committer ◆ ◀── positions ── Member ◆ ── assigned, revoked (engine/rebalance.rs) ──────┘
 //! ```
 //!
-//! No machine knows another. Whenever something has happened the engine looks at all partitions, tells each machine what is
-//! wanted of it, and carries their actions on: those that concern the core at once, the others to the driver.
+//! No machine knows another. Whenever something has happened the engine looks at all partitions, tells each machine
+//! what is wanted of it, and carries their actions on: those that concern the core at once, the others to the driver.
 
 mod actions;
 mod rebalance;
@@ -283,8 +283,8 @@ impl Engine {
     fn follow_cluster(&self) {
         let snapshot = self.snapshot.clone();
         let policy = self.config.reset;
-        // All records of a topic that was created anew are new to us, whatever "latest" would say. With no policy, that it
-        // is another topic is for the application to know.
+        // All records of a topic that was created anew are new to us, whatever "latest" would say. With no policy,
+        // that it is another topic is for the application to know.
         let start_over = |name: &TopicPartition| match policy {
             AutoOffsetReset::None => Err(no_offset(name)),
             _ => Ok(Start::Earliest),
@@ -346,7 +346,8 @@ impl Engine {
         self.watch(topics, leaderless, now);
     }
 
-    /// Has the topics watched that matter, and asks again for those that are missing, or have partitions without a leader.
+    /// Has the topics watched that matter, and asks again for those that are missing, or have partitions without a
+    /// leader.
     fn watch(&mut self, mut topics: BTreeSet<Str>, leaderless: Vec<Str>, now: Instant) {
         if let Some(group) = &self.group {
             topics.extend(group.topics.iter().cloned());
@@ -430,7 +431,8 @@ impl Engine {
         } else if !user.is_idle && user.alive.is_some_and(|alive| now >= alive + user.max_poll_interval) {
             user.is_idle = true;
             core.user_is_idle = true;
-            tracing::warn!(interval = ?user.max_poll_interval, "no poll within the maximum poll interval; leaving the group");
+            let interval = user.max_poll_interval;
+            tracing::warn!(?interval, "no poll within the maximum poll interval; leaving the group");
             group.member.handle(classic::Input::Idle, now);
         }
     }

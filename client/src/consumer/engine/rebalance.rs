@@ -6,9 +6,9 @@
 //!   Assign:                           partitions there ──▶ Listening ──▶ records are handed out
 //! ```
 //!
-//! The gate is what makes a rebalance harmless: the user has worked off what it was given when it polls again, so what is
-//! committed is what was worked on, and the next owner repeats nothing. The listener runs as a task of its own; a `poll`
-//! that is dropped meanwhile drops nothing of it.
+//! The gate is what makes a rebalance harmless: the user has worked off what it was given when it polls again, so
+//! what is committed is what was worked on, and the next owner repeats nothing. The listener runs as a task of its
+//! own; a `poll` that is dropped meanwhile drops nothing of it.
 
 use std::collections::VecDeque;
 use std::time::Instant;

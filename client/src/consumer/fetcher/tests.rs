@@ -1,3 +1,5 @@
+//! Fetching by script: who is asked when, and what answers are made into.
+
 use std::time::Duration;
 
 use krafka_protocol::api::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint};

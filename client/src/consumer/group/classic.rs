@@ -10,8 +10,8 @@
 //!                                                              Failed: the coordinator refuses this member for good
 //! ```
 //!
-//! Rebalancing is eager: partitions are released before the member joins again. It is never in a hurry to do so: a member
-//! releases only when its application has worked off what it was given, and keeps its session alive until then.
+//! Rebalancing is eager: partitions are released before the member joins again. It is never in a hurry to do so: a
+//! member releases only when its application has worked off what it was given, and keeps its session alive until then.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;

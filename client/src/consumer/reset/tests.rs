@@ -1,3 +1,5 @@
+//! Offset lookups by script: who is asked, and how answers are told apart.
+
 use std::time::Duration;
 
 use krafka_protocol::api::list_offsets::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};

@@ -1,3 +1,5 @@
+//! Claims, positions and leaders: who wins over whom.
+
 use std::sync::Arc;
 
 use krafka_protocol::NodeIds;

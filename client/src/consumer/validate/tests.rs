@@ -1,3 +1,5 @@
+//! Validation by script: each answer of a leader, and how often it is asked.
+
 use std::time::Duration;
 
 use krafka_protocol::api::offset_for_leader_epoch::{EpochEndOffset, OffsetForLeaderTopicResult};

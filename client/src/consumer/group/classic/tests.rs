@@ -1,3 +1,5 @@
+//! The classic member by script: every state × every input, and what its heartbeats do.
+
 use std::time::Duration;
 
 use krafka_protocol::api::join_group::JoinGroupResponseMember;
