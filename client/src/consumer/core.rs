@@ -4,14 +4,15 @@
 //! claim on the chunk tells whether the partition is still what it was. If it was sought away, revoked or lost
 //! meanwhile, what was decoded is thrown away, and nobody has seen it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+use krafka_protocol::Str;
 
 use super::buffer::Buffer;
 use super::chunk::Chunk;
 use super::fetcher::{Fetched, NodeWants, Want};
 use super::subscription::{Claim, Position, Stage, Start, Subscription};
 use crate::{KrafkaError, TopicPartition};
-use std::collections::BTreeMap;
 
 /// Errors that wait for a `poll`. A user that does not poll needs no more to see what is wrong.
 const MAX_COMPLAINTS: usize = 64;
@@ -245,8 +246,8 @@ impl Core {
         self.buffer.push(slot, Box::new(Chunk::new(name, fetched)));
     }
 
-    /// The leader says that the next offset to fetch is out of its range. Returns whether nothing is buffered, so
-    /// that the partition can be reset at once.
+    /// The leader says that the next offset to fetch is out of its range. An offset that it is not about to fetch any
+    /// more is old news.
     pub(crate) fn out_of_range(&mut self, claim: Claim, offset: i64) {
         if let Some(partition) = self.subscription.held(claim)
             && partition.fetch.offset == offset
@@ -266,7 +267,7 @@ impl Core {
 
     /// What could be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody
     /// leads.
-    pub(crate) fn wanted(&self) -> (BTreeMap<i32, NodeWants>, usize, Vec<krafka_protocol::Str>) {
+    pub(crate) fn wanted(&self) -> (BTreeMap<i32, NodeWants>, usize, Vec<Str>) {
         let mut nodes: BTreeMap<i32, NodeWants> = BTreeMap::new();
         let mut leaderless = Vec::new();
         for (claim, partition) in self.subscription.iter() {
@@ -296,3 +297,6 @@ impl Core {
         (nodes, self.bound.saturating_sub(self.buffer.bytes()), leaderless)
     }
 }
+
+#[cfg(test)]
+mod tests;

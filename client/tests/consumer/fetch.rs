@@ -286,3 +286,54 @@ async fn a_busy_partition_does_not_wait_for_an_idle_one_at_the_same_broker() {
 
     assert!(begin.elapsed() < Duration::from_secs(3), "it took {:?}", begin.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fenced_epoch_is_healed_by_fresh_metadata() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 1).await;
+
+    let rule = world.fake.when(ApiKey::Fetch).partition("t", 0).fence_epoch();
+    rule.wait(1).await;
+    world.produce("t", 0, &["b"]).await;
+
+    assert_eq!(values(&take(&consumer, 1).await), ["b"]);
+}
+
+/// The answer that names the new leader saves the metadata request and the backoff (KIP-951).
+#[tokio::test(start_paused = true)]
+async fn a_hint_leads_to_the_new_leader_at_once() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 1).await;
+    world.produce("t", 0, &["b"]).await;
+    take(&consumer, 1).await;
+
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+    world.produce("t", 0, &["c"]).await;
+    let begin = tokio::time::Instant::now();
+    let records = take(&consumer, 1).await;
+
+    assert_eq!(values(&records), ["c"]);
+    assert!(begin.elapsed() < Duration::from_millis(50), "it took {:?}", begin.elapsed());
+}
+
+/// A throttled fetch connection is silent for that long, and nothing else is.
+#[tokio::test(start_paused = true)]
+async fn a_throttle_delays_the_next_fetch_and_loses_nothing() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let _rule = world.fake.when(ApiKey::Fetch).throttle(Duration::from_secs(2));
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 1).await;
+
+    world.produce("t", 0, &["b"]).await;
+    let begin = tokio::time::Instant::now();
+    let records = take(&consumer, 1).await;
+
+    assert_eq!(values(&records), ["b"]);
+    let took = begin.elapsed();
+    assert!(took > Duration::from_millis(1_500) && took < Duration::from_millis(2_500), "it took {took:?}");
+}

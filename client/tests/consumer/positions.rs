@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use krafka::consumer::AutoOffsetReset;
 use krafka::{KrafkaError, TopicPartition};
-use krafka_protocol::{ApiKey, ErrorCode};
+use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
 use tokio::time::Instant;
 
 use super::{SOON, World, numbers, take, texts, values};
@@ -214,4 +214,44 @@ async fn a_call_about_a_partition_that_is_not_assigned_says_so() {
 
     assert!(matches!(error, KrafkaError::IllegalState { .. }));
     assert!(error.to_string().contains("t-3"), "{error}");
+}
+
+/// A leader whose log is the same only up to offset 4: an unclean election took what lay behind.
+fn truncate(response: &mut AnyResponse) {
+    let AnyResponse::OffsetForLeaderEpoch(answer) = response else { return };
+    for partition in answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        partition.leader_epoch = 0;
+        partition.end_offset = 4;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_truncated_log_is_read_on_from_where_it_parts() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 10).await;
+    let _rule = world.fake.when(ApiKey::OffsetForLeaderEpoch).edit(truncate);
+
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+
+    assert_eq!(values(&take(&consumer, 6).await), ["4", "5", "6", "7", "8", "9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_truncated_log_without_a_policy_is_an_error_that_says_where() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+    consumer.seek("t", 0, 0).await.expect("assigned");
+    take(&consumer, 10).await;
+    let _rule = world.fake.when(ApiKey::OffsetForLeaderEpoch).edit(truncate);
+
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+    let error = consumer.poll(SOON).await.expect_err("records were replaced");
+
+    let text = error.to_string();
+    assert!(text.contains("t-0") && text.contains("offset 4") && text.contains("position was 10"), "{text}");
 }

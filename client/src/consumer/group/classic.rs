@@ -164,12 +164,12 @@ impl Member {
         &self.identity
     }
 
-    /// Whether it has an assignment, or is about to have one.
+    /// Whether it takes no part in the group.
     pub(crate) fn is_outside(&self) -> bool {
         matches!(self.state, State::Outside | State::Failed)
     }
 
-    /// Whether a JoinGroup or SyncGroup is parked at the coordinator.
+    /// Whether it has an assignment that holds.
     pub(crate) fn is_stable(&self) -> bool {
         matches!(self.state, State::Stable)
     }

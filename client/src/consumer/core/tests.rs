@@ -1,0 +1,153 @@
+//! What happens to records between the buffer and the user: a rebalance, a seek, an end of the range.
+
+use bytes::Bytes;
+
+use super::*;
+
+/// Partition t-0 in the state of being fetched at offset 0, with so many bytes buffered.
+fn core(bytes: usize) -> (Core, Claim) {
+    let mut core = Core::new(100, 1_000);
+    core.assign(TopicPartition::new("t", 0), Stage::Loading);
+    core.subscription.settle(0, Position::new(0, -1));
+    let claim = core.subscription.iter().next().expect("one partition").0;
+    core.buffer(fetched(claim, 0, bytes));
+    (core, claim)
+}
+
+fn fetched(claim: Claim, from: i64, bytes: usize) -> Fetched {
+    Fetched {
+        claim,
+        from: Position::new(from, if from == 0 { -1 } else { 2 }),
+        next: Position::new(from + 10, 2),
+        records: Bytes::from(vec![0; bytes]),
+        high_watermark: 50,
+    }
+}
+
+fn position(core: &Core) -> i64 {
+    core.subscription.partition(&TopicPartition::new("t", 0)).expect("assigned").position.offset
+}
+
+#[test]
+fn records_of_a_partition_that_was_taken_away_meanwhile_are_not_handed_out() {
+    let (mut core, _) = core(10);
+    let (slot, chunk) = core.take().expect("buffered");
+
+    core.unassign_all();
+    let (is_handed_out, _) = core.delivered(slot, chunk, false);
+
+    assert!(!is_handed_out);
+    assert_eq!(core.buffer.bytes(), 0);
+}
+
+#[test]
+fn records_from_before_a_seek_are_not_handed_out() {
+    let (mut core, _) = core(10);
+    let (slot, chunk) = core.take().expect("buffered");
+
+    core.seek(slot, Position::new(7, -1));
+    let (is_handed_out, _) = core.delivered(slot, chunk, true);
+
+    assert!(!is_handed_out);
+    assert_eq!(position(&core), 7);
+}
+
+#[test]
+fn nothing_is_handed_out_once_a_poll_has_agreed_to_a_rebalance() {
+    let (mut core, _) = core(10);
+    let (slot, chunk) = core.take().expect("buffered");
+    core.gate = Gate::Asked;
+
+    let must_tell = core.enter();
+    let (is_handed_out, _) = core.delivered(slot, chunk, true);
+
+    assert!(must_tell && !is_handed_out);
+    assert_eq!((core.gate, position(&core)), (Gate::Shut, 0));
+    assert!(core.take().is_none());
+}
+
+#[test]
+fn a_call_that_begins_to_wait_agrees_to_a_rebalance() {
+    let (mut core, _) = core(0);
+    core.gate = Gate::Asked;
+
+    assert!(core.begin_waiting());
+    assert_eq!((core.gate, core.waiting), (Gate::Shut, 1));
+}
+
+#[test]
+fn an_answer_for_an_offset_that_was_fetched_already_is_dropped() {
+    let (mut core, claim) = core(10);
+
+    core.buffer(fetched(claim, 0, 10));
+    core.buffer(fetched(claim, 10, 5));
+
+    assert_eq!(core.buffer.bytes(), 15);
+}
+
+#[test]
+fn a_partition_is_wanted_while_its_buffer_has_room() {
+    let (mut core, claim) = core(99);
+    core.subscription.held(claim).expect("held").leader = Some((1, 4));
+
+    let (nodes, room, _) = core.wanted();
+    core.buffer(fetched(claim, 10, 1));
+    let (full, ..) = core.wanted();
+
+    assert_eq!((nodes[&1].partitions.len(), nodes[&1].partitions[0].position.offset, room), (1, 10, 901));
+    assert!(full[&1].partitions.is_empty() && full[&1].held_back);
+}
+
+#[test]
+fn a_partition_without_leader_is_named() {
+    let (core, _) = core(0);
+
+    assert_eq!(core.wanted().2, [Str::from("t")]);
+}
+
+/// Retention may pass what is fetched next while what was fetched before waits to be handed out.
+#[test]
+fn a_partition_out_of_range_is_reset_only_when_it_is_drained() {
+    let (mut core, claim) = core(10);
+
+    core.out_of_range(claim, 10);
+    let before = core.to_reset().len();
+    let (slot, chunk) = core.take().expect("buffered");
+    core.delivered(slot, chunk, true);
+    let after = core.to_reset();
+
+    assert_eq!(before, 0);
+    assert_eq!(after, [(0, TopicPartition::new("t", 0), 10)]);
+}
+
+#[test]
+fn an_out_of_range_for_an_older_offset_is_ignored() {
+    let (mut core, claim) = core(0);
+
+    core.out_of_range(claim, 3);
+
+    assert!(core.to_reset().is_empty());
+}
+
+#[test]
+fn a_complaint_that_waits_is_not_repeated_and_their_number_is_bounded() {
+    let mut core = Core::new(1, 1);
+
+    for number in 0..1_000 {
+        core.complain(KrafkaError::timeout(format!("complaint {}", number / 2)));
+    }
+    let all: Vec<_> = std::iter::from_fn(|| core.complaint()).collect();
+
+    assert_eq!(all.len(), MAX_COMPLAINTS);
+    assert_eq!((all[0].to_string(), all[1].to_string()), ("complaint 0".to_owned(), "complaint 1".to_owned()));
+}
+
+#[test]
+fn the_task_is_told_once_until_it_has_looked() {
+    let mut core = Core::new(1, 1);
+
+    let told = [core.wake(), core.wake()];
+    core.woke();
+
+    assert_eq!((told, core.wake()), ([true, false], true));
+}
