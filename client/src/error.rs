@@ -29,6 +29,7 @@ pub enum ProtocolErrorKind {
 /// Cheap to clone: one failed batch gives the same error to each of its records.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
+#[repr(u64)]
 pub enum KrafkaError {
     /// Connecting or speaking to a broker failed.
     #[error("{context}: {source}")]

@@ -134,9 +134,7 @@ fn only_handles_drivers_and_sockets_await() {
     let faults: Vec<_> = sources()
         .iter()
         .filter(|source| source.is_pure())
-        .flat_map(|source| {
-            source.code().filter(|(_, line)| awaits(line)).map(|(n, _)| format!("{}:{n}", source.path))
-        })
+        .flat_map(|source| source.code().filter(|(_, line)| awaits(line)).map(|(n, _)| format!("{}:{n}", source.path)))
         .collect();
 
     report(

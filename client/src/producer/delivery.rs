@@ -193,19 +193,24 @@ impl DeliveryHandle {
         }
     }
 
-    fn answer(&self, settled: &Settled) -> Result<RecordMetadata> {
+    #[inline]
+    fn written(&self, base_offset: i64, log_append_time: i64) -> RecordMetadata {
+        RecordMetadata {
+            topic: self.cell.destination.topic.clone(),
+            partition: self.cell.destination.partition,
+            offset: if base_offset < 0 { -1 } else { base_offset + i64::from(self.index) },
+            timestamp_ms: if log_append_time < 0 { self.timestamp_ms } else { log_append_time },
+        }
+    }
+
+    #[cold]
+    fn failed(&self, settled: &Settled) -> KrafkaError {
         match settled {
-            Settled::Written { base_offset, log_append_time } => Ok(RecordMetadata {
-                topic: self.cell.destination.topic.clone(),
-                partition: self.cell.destination.partition,
-                offset: if *base_offset < 0 { -1 } else { base_offset + i64::from(self.index) },
-                timestamp_ms: if *log_append_time < 0 { self.timestamp_ms } else { *log_append_time },
-            }),
-            Settled::Failed(error) => Err(error.clone()),
+            Settled::Failed(error) => error.clone(),
             Settled::Rejected { culprits, rest } => {
-                Err(culprits.iter().find(|(index, _)| *index == self.index).map_or(rest, |(_, error)| error).clone())
+                culprits.iter().find(|(index, _)| *index == self.index).map_or(rest, |(_, error)| error).clone()
             }
-            Settled::Split(_) => unreachable!("a handle follows a split before it asks for the answer"),
+            Settled::Written { .. } | Settled::Split(_) => unreachable!("asked of a batch that failed"),
         }
     }
 
@@ -235,6 +240,17 @@ impl Future for DeliveryHandle {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // The usual case apart: whoever awaits handles in order finds most of them settled.
+        if let Some(Settled::Written { base_offset, log_append_time }) = self.cell.settled.get() {
+            return Poll::Ready(Ok(self.written(*base_offset, *log_append_time)));
+        }
+        self.poll_slowly(cx)
+    }
+}
+
+impl DeliveryHandle {
+    #[inline(never)]
+    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecordMetadata>> {
         loop {
             match self.cell.settled.get() {
                 Some(Settled::Split(parts)) => {
@@ -243,7 +259,10 @@ impl Future for DeliveryHandle {
                     // The old cell's waiters were woken and forgotten when it was split.
                     (self.cell, self.index, self.waiter) = (cell, index, NOT_WAITING);
                 }
-                Some(settled) => return Poll::Ready(self.answer(settled)),
+                Some(Settled::Written { base_offset, log_append_time }) => {
+                    return Poll::Ready(Ok(self.written(*base_offset, *log_append_time)));
+                }
+                Some(settled) => return Poll::Ready(Err(self.failed(settled))),
                 None => {
                     let this = &mut *self;
                     let mut waiters = this.cell.waiters();
