@@ -38,6 +38,10 @@ scenarios *args:
 conformance cluster *args:
     cargo run --release -p conformance -- {{cluster}} {{args}}
 
+# Clients that others wrote against the stand-alone fake: confluent-kafka and Java's console tools.
+interop:
+    .ci/interop
+
 # The codec and record benchmarks.
 bench *args:
     cargo bench -p krafka-benches {{args}}

@@ -6,6 +6,8 @@
 //! Four tasks produce 100,000 records while (on the fake) a leader moves and a node crashes. Two members of a group
 //! consume them. The last line says what was acknowledged, what was consumed, and the difference.
 
+#![expect(clippy::disallowed_methods, reason = "an example runs at a real time")]
+
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::Arc;

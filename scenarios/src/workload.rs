@@ -293,10 +293,13 @@ impl Readers {
             sent.iter().flat_map(|sent| sent.acked()).map(|(value, p, o)| (value, (p, o))).collect();
         let mut looked = 0;
         loop {
-            let seen = lock(&self.seen);
-            seen[looked..].iter().for_each(|read| drop(unread.remove(read.value.as_str())));
-            looked = seen.len();
-            drop(seen);
+            {
+                let seen = lock(&self.seen);
+                for read in &seen[looked..] {
+                    unread.remove(read.value.as_str());
+                }
+                looked = seen.len();
+            }
             let Some((value, (partition, offset))) = unread.first_key_value() else { return Ok(()) };
             if let Some(at) = self.members.iter().position(|(.., task)| task.is_finished()) {
                 let (name, _, task) = self.members.remove(at);
