@@ -397,10 +397,12 @@ pub(super) mod tests {
         }
     }
 
+    type Spoil = fn(&mut Settings);
+
     #[test]
     fn settings_that_do_not_fit_are_refused_by_name() {
         let ms = Duration::from_millis;
-        let table: [(&str, fn(&mut Settings)); 9] = [
+        let table: [(&str, Spoil); 9] = [
             ("acks", |s| s.acks = Acks::Leader),
             ("max_in_flight", |s| s.max_in_flight = 6),
             ("max_in_flight", |s| (s.is_idempotent, s.max_in_flight) = (false, 0)),

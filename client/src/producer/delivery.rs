@@ -250,7 +250,7 @@ impl Future for DeliveryHandle {
 
 impl DeliveryHandle {
     #[inline(never)]
-    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<Result<RecordMetadata>> {
+    fn poll_slowly(&mut self, cx: &Context<'_>) -> Poll<Result<RecordMetadata>> {
         loop {
             match self.cell.settled.get() {
                 Some(Settled::Split(parts)) => {
