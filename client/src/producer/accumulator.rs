@@ -8,8 +8,8 @@
 //!                             └─ linger, flush: by the task ──────────┘
 //! ```
 //!
-//! Compression happens outside of the lock, so sealed batches may reach the sender out of order; they are numbered under the
-//! lock, and the sender puts them right.
+//! Compression happens outside of the lock, so sealed batches may reach the sender out of order; they are numbered
+//! under the lock, and the sender puts them right.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -225,8 +225,8 @@ impl Accumulator {
             (self.memory.total(), "buffer_memory", "buffer.memory")
         };
         Append::Refused(Box::new(KrafkaError::config(format!(
-            "a record of {len} bytes for topic '{}' is larger than {name} ({limit} bytes; Java's {java}): raise it, and the \
-             topic's max.message.bytes with it, or send a smaller record",
+            "a record of {len} bytes for topic '{}' is larger than {name} ({limit} bytes; Java's {java}): raise it, \
+             and the topic's max.message.bytes with it, or send a smaller record",
             record.topic()
         ))))
     }
@@ -255,8 +255,8 @@ impl Accumulator {
     ) -> Result<(), usize> {
         let least = HEADER_LEN + len;
         let likely = open.last_len.clamp(least, self.settings.batch_size.max(least));
-        // A partition that fills its batches gets a whole buffer at once, a used one if there is any. Others start small,
-        // and double until they have a whole one.
+        // A partition that fills its batches gets a whole buffer at once, a used one if there is any. Others start
+        // small, and double until they have a whole one.
         let mut buffer = if 2 * likely > self.settings.batch_size { self.memory.spare() } else { None };
         let capacity = match &buffer {
             Some(buffer) if buffer.capacity() >= least => buffer.capacity(),
@@ -272,7 +272,8 @@ impl Accumulator {
         let lease = match self.memory.try_lease(capacity + OVERHEAD) {
             Ok(lease) => lease,
             Err(_) => {
-                // Little memory: what was waited for is enough for this record, and the batch is sealed when it must grow.
+                // Little memory: what was waited for is enough for this record, and the batch is sealed when it must
+                // grow.
                 buffer = None;
                 let needed = least + OVERHEAD;
                 grant.take().filter(|grant| grant.len() >= needed).ok_or(needed)?

@@ -206,8 +206,8 @@ impl Batch {
 
     /// Makes smaller batches of it, which take its place, its sequence numbers and its age.
     ///
-    /// Half the size is tried, and half of that the next time: the limit that it broke is the broker's, after compression,
-    /// and is not told.
+    /// Half the size is tried, and half of that the next time: the limit that it broke is the broker's, after
+    /// compression, and is not told.
     ///
     /// # Errors
     ///

@@ -137,9 +137,9 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets whether batches that are sent again are recognised by the broker, so that no record is written twice and none
-    /// overtakes another. Turn it off for brokers or proxies that do not know `InitProducerId`, or where the permission for it
-    /// is missing; then one batch at a time is in flight to each partition, to keep the order, unless
+    /// Sets whether batches that are sent again are recognised by the broker, so that no record is written twice and
+    /// none overtakes another. Turn it off for brokers or proxies that do not know `InitProducerId`, or where the
+    /// permission for it is missing; then one batch at a time is in flight to each partition, to keep the order, unless
     /// [`max_in_flight`](Self::max_in_flight) allows more.
     ///
     /// Default: on, with acks from all. Java: `enable.idempotence`.
@@ -148,8 +148,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how long a batch that is not full waits for more records. Longer makes fewer and larger requests; zero sends
-    /// at once whenever the leader can take it. A batch whose leader is busy fills meanwhile in any case.
+    /// Sets how long a batch that is not full waits for more records. Longer makes fewer and larger requests; zero
+    /// sends at once whenever the leader can take it. A batch whose leader is busy fills meanwhile in any case.
     ///
     /// Default: 5 ms. Java: `linger.ms`.
     pub fn linger(mut self, linger: Duration) -> Self {
@@ -157,8 +157,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets the size, before compression, at which a batch is full. Larger ones cost less a record, compress better, and
-    /// take more memory for each partition in use. A record that is larger goes alone.
+    /// Sets the size, before compression, at which a batch is full. Larger ones cost less a record, compress better,
+    /// and take more memory for each partition in use. A record that is larger goes alone.
     ///
     /// Default: 16 KiB. Java: `batch.size`.
     pub fn batch_size(mut self, bytes: usize) -> Self {
@@ -182,8 +182,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets the size of the largest request, and so of the largest record, before compression. Raise it together with the
-    /// topic's `max.message.bytes`.
+    /// Sets the size of the largest request, and so of the largest record, before compression. Raise it together with
+    /// the topic's `max.message.bytes`.
     ///
     /// Default: 1 MiB. Java: `max.request.size`.
     pub fn max_request_size(mut self, bytes: usize) -> Self {
@@ -225,8 +225,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how long a failed batch waits before it is sent again: `base` the first time, doubling up to `max`, each 20 %
-    /// more or less.
+    /// Sets how long a failed batch waits before it is sent again: `base` the first time, doubling up to `max`, each
+    /// 20 % more or less.
     ///
     /// Default: 100 ms to 1 s. Java: `retry.backoff.ms`, `retry.backoff.max.ms`.
     pub fn retry_backoff(mut self, base: Duration, max: Duration) -> Self {
@@ -234,8 +234,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how many batches may be on their way to one partition at a time. An idempotent producer keeps their order; one
-    /// that is not keeps it only if this is 1.
+    /// Sets how many batches may be on their way to one partition at a time. An idempotent producer keeps their
+    /// order; one that is not keeps it only if this is 1.
     ///
     /// Default: 5, and 1 without idempotence. Java: `max.in.flight.requests.per.connection`.
     pub fn max_in_flight(mut self, batches: usize) -> Self {
@@ -319,8 +319,8 @@ fn check(settings: &Settings) -> Result<(), String> {
     }
     if settings.is_idempotent && !(1..=MAX_IN_FLIGHT_PRODUCE).contains(&max_in_flight) {
         return Err(format!(
-            "max_in_flight is {max_in_flight}, but an idempotent producer may have 1 to {MAX_IN_FLIGHT_PRODUCE} batches in \
-             flight to a partition: brokers remember no more"
+            "max_in_flight is {max_in_flight}, but an idempotent producer may have 1 to {MAX_IN_FLIGHT_PRODUCE} \
+             batches in flight to a partition: brokers remember no more"
         ));
     }
     if max_in_flight == 0 {

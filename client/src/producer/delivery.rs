@@ -1,7 +1,7 @@
 //! What became of a record: the future that a caller holds, and the cell that all records of a batch share.
 //!
-//! A handle is a reference to its batch's [`Cell`] and an index into it, so that a record costs neither an allocation nor
-//! a channel. The cell is settled once, for all its records:
+//! A handle is a reference to its batch's [`Cell`] and an index into it, so that a record costs neither an allocation
+//! nor a channel. The cell is settled once, for all its records:
 //!
 //! ```text
 //! open ──┬──▶ Written: offset = base offset + index
@@ -158,18 +158,19 @@ const NOT_WAITING: u32 = u32::MAX;
 
 /// A record on its way: resolves to where it was written.
 ///
-/// Returned by [`Producer::enqueue`](crate::Producer::enqueue). Await it for the record's [`RecordMetadata`], or drop it:
-/// the record is sent all the same. It costs three words, and no allocation of its own.
+/// Returned by [`Producer::enqueue`](crate::Producer::enqueue). Await it for the record's [`RecordMetadata`], or drop
+/// it: the record is sent all the same. It costs three words, and no allocation of its own.
 ///
 /// # Errors
 ///
-/// Resolves to [`KrafkaError::DeliveryTimeout`] if the record was not acknowledged in time, to [`KrafkaError::Broker`] if the
-/// broker refused it for good, and to [`KrafkaError::Closed`] if the producer was closed before the record was
-/// acknowledged. Where the record may be in the log all the same, the error says so.
+/// Resolves to [`KrafkaError::DeliveryTimeout`] if the record was not acknowledged in time, to
+/// [`KrafkaError::Broker`] if the broker refused it for good, and to [`KrafkaError::Closed`] if the producer was
+/// closed before the record was acknowledged. Where the record may be in the log all the same, the error says so.
 ///
 /// # Cancel safety
 ///
-/// Dropping it, or polling it and then dropping the future that polled it, loses nothing: the record stays on its way, and
+/// Dropping it, or polling it and then dropping the future that polled it, loses nothing: the record stays on its
+/// way, and
 /// `&mut handle` can be awaited again. Once resolved it may be polled again and resolves to the same.
 #[must_use = "the record is sent, but nobody learns whether it arrived; drop it to say that this is meant"]
 pub struct DeliveryHandle {

@@ -28,8 +28,8 @@ pub(super) struct World {
     pub(super) owner: u64,
 }
 
-/// Fails what callers appended, when the task ends: after a proper close there is nothing left, but a runtime may be shut
-/// down at any time, and nobody may wait for ever.
+/// Fails what callers appended, when the task ends: after a proper close there is nothing left, but a runtime may be
+/// shut down at any time, and nobody may wait for ever.
 struct LastWill(Arc<Accumulator>);
 
 impl Drop for LastWill {
@@ -193,5 +193,5 @@ fn explained(error: KrafkaError) -> KrafkaError {
     }
 }
 
-const REMEDY: &str = " (an idempotent producer needs one: grant Write on the topic or IdempotentWrite on the cluster, or \
-                      build the producer with idempotent(false))";
+const REMEDY: &str = " (an idempotent producer needs one: grant Write on the topic or IdempotentWrite on the cluster, \
+                      or build the producer with idempotent(false))";

@@ -1,7 +1,7 @@
 //! What a flush waits for: the batches that were there when it was called, and no later ones.
 //!
-//! Each batch carries a [`Token`] of the generation in which it was opened. A flush closes the present generation and waits
-//! until nobody holds a token of it or of an earlier one. So a batch costs one reference, and a flush nothing but
+//! Each batch carries a [`Token`] of the generation in which it was opened. A flush closes the present generation and
+//! waits until nobody holds a token of it or of an earlier one. So a batch costs one reference, and a flush nothing but
 //! its own waiting, however many batches there are.
 
 use std::future::Future;

@@ -1,12 +1,13 @@
 //! Who the producer is to the brokers, and the numbers that make a repeated batch harmless.
 //!
-//! An idempotent producer stamps each batch with its id, its epoch, and the sequence number of the batch's first record;
-//! a leader refuses what does not follow on the last batch that it took, and recognises the last five. A stamp is kept
-//! across retries. Where a batch failed for good there is a gap that no retry can fill: then the producer moves to the
-//! next epoch and numbers what is left from zero, as the Java client does since 2.5.
+//! An idempotent producer stamps each batch with its id, its epoch, and the sequence number of the batch's first
+//! record; a leader refuses what does not follow on the last batch that it took, and recognises the last five. A
+//! stamp is kept across retries. Where a batch failed for good there is a gap that no retry can fill: then the
+//! producer moves to the next epoch and numbers what is left from zero, as the Java client does since 2.5.
 //!
-//! The identity is the producer's, but each partition moves to a new one on its own, when nothing of the old one is on its
-//! way to it any more: a batch that is sent again under another epoch is not recognised, and would be written twice.
+//! The identity is the producer's, but each partition moves to a new one on its own, when nothing of the old one is
+//! on its way to it any more: a batch that is sent again under another epoch is not recognised, and would be written
+//! twice.
 
 use std::time::Instant;
 

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of what one producer did, all since it was built. Returned by [`Producer::metrics`](crate::Producer::metrics).
+/// Counts of what one producer did, all since it was built. Returned by
+/// [`Producer::metrics`](crate::Producer::metrics).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProducerMetrics {

@@ -5,8 +5,8 @@
 //!      └─ DeliveryHandle ◀── delivery: a cell per batch ◀───────────────────┘
 //! ```
 //!
-//! Records of one task to one partition are written in the order in which they were sent. A record that was acknowledged
-//! is in the log once; one that failed says whether it may be there all the same.
+//! Records of one task to one partition are written in the order in which they were sent. A record that was
+//! acknowledged is in the log once; one that failed says whether it may be there all the same.
 
 mod accumulator;
 mod batch;
@@ -45,11 +45,11 @@ use crate::kafka::Kafka;
 
 /// Sends records to a Kafka cluster.
 ///
-/// Made by [`Kafka::producer`]. Cheap to clone; clones share batches, memory and connections, and any number of tasks may
-/// send at the same time. One producer a process is usually enough, and makes the best batches.
+/// Made by [`Kafka::producer`]. Cheap to clone; clones share batches, memory and connections, and any number of tasks
+/// may send at the same time. One producer a process is usually enough, and makes the best batches.
 ///
-/// When the last clone is dropped without [`close`](Self::close), what was sent is still delivered in the background, as
-/// long as the runtime lives.
+/// When the last clone is dropped without [`close`](Self::close), what was sent is still delivered in the background,
+/// as long as the runtime lives.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -112,14 +112,14 @@ impl Producer {
     ///
     /// # Errors
     ///
-    /// Before anything is queued: [`KrafkaError::Config`] for a record that is too large, or a name or partition that cannot
-    /// exist; [`KrafkaError::UnknownTopic`] or [`KrafkaError::Timeout`] when the topic or memory did not become available within
-    /// `max_block`; [`KrafkaError::Closed`]. After that, those of [`DeliveryHandle`].
+    /// Before anything is queued: [`KrafkaError::Config`] for a record that is too large, or a name or partition that
+    /// cannot exist; [`KrafkaError::UnknownTopic`] or [`KrafkaError::Timeout`] when the topic or memory did not
+    /// become available within `max_block`; [`KrafkaError::Closed`]. After that, those of [`DeliveryHandle`].
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped while it waits for the topic or for memory, the record is not sent. After that it is on its way, and is
-    /// delivered all the same; use [`enqueue`](Self::enqueue) to know which.
+    /// If it is dropped while it waits for the topic or for memory, the record is not sent. After that it is on its
+    /// way, and is delivered all the same; use [`enqueue`](Self::enqueue) to know which.
     pub async fn send(&self, record: Record) -> Result<RecordMetadata> {
         self.enqueue(record).await?.await
     }
@@ -146,7 +146,8 @@ impl Producer {
         }
     }
 
-    /// Waits until every record that was sent before is acknowledged or failed. Records sent meanwhile are not waited for.
+    /// Waits until every record that was sent before is acknowledged or failed. Records sent meanwhile are not waited
+    /// for.
     ///
     /// Nothing lingers while somebody flushes. What became of each record is told by its handle.
     ///
@@ -173,13 +174,14 @@ impl Producer {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future stops the waiting; the producer stays closed, and what was sent is delivered in the background.
+    /// Dropping the future stops the waiting; the producer stays closed, and what was sent is delivered in the
+    /// background.
     pub async fn close(&self) -> Result<()> {
         self.close_by(None).await
     }
 
-    /// As [`close`](Self::close), but what is not acknowledged within `timeout` fails with [`KrafkaError::Closed`], which says
-    /// whether it may have been written.
+    /// As [`close`](Self::close), but what is not acknowledged within `timeout` fails with [`KrafkaError::Closed`],
+    /// which says whether it may have been written.
     ///
     /// # Errors
     ///
@@ -243,7 +245,8 @@ impl Producer {
         }
     }
 
-    /// Loads the topic of a record. If it was loaded just before, and still does not have the partition, that is an error.
+    /// Loads the topic of a record. If it was loaded just before, and still does not have the partition, that is an
+    /// error.
     async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<()> {
         let (accumulator, cluster) = (&self.inner.accumulator, self.inner.kafka.cluster());
         let name = &record.topic;
@@ -293,8 +296,8 @@ impl Producer {
 #[cold]
 fn no_memory(record: &Record, max_block: Duration, total: usize) -> KrafkaError {
     KrafkaError::timeout(format!(
-        "sending to topic '{}': no memory became free within {max_block:?} (max_block): all of buffer_memory ({total} bytes) \
-         is taken by records that are not acknowledged; slow down, or raise it",
+        "sending to topic '{}': no memory became free within {max_block:?} (max_block): all of buffer_memory \
+         ({total} bytes) is taken by records that are not acknowledged; slow down, or raise it",
         record.topic()
     ))
 }

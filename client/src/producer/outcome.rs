@@ -1,7 +1,7 @@
 //! What a broker's answer about one batch means: a table.
 //!
-//! The table knows codes, not batches: whether a retry still has time, which batch a sequence error is about, and whether a
-//! batch can be split is for the [`sender`](super::sender) to decide.
+//! The table knows codes, not batches: whether a retry still has time, which batch a sequence error is about, and
+//! whether a batch can be split is for the [`sender`](super::sender) to decide.
 
 use krafka_protocol::ErrorCode;
 

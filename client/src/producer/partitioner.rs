@@ -1,9 +1,9 @@
 //! Which partition a record goes to.
 //!
 //! A record that names its partition goes there; one with a key goes where the Java client would send it (murmur2); one
-//! without a key *sticks* to a partition until a batch has gone there, so that batches fill (KIP-480, KIP-794). The next
-//! sticky partition is drawn from those that have a leader, and the one with the shorter queue of two draws wins: a slow
-//! broker gets less, at the price of two random numbers a batch, whatever the number of partitions.
+//! without a key *sticks* to a partition until a batch has gone there, so that batches fill (KIP-480, KIP-794). The
+//! next sticky partition is drawn from those that have a leader, and the one with the shorter queue of two draws
+//! wins: a slow broker gets less, at the price of two random numbers a batch, whatever the number of partitions.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +13,8 @@ use crate::rng::Rng;
 
 /// Chooses the partition of each record that does not name one itself.
 ///
-/// Install one with [`ProducerBuilder::partitioner`](crate::producer::ProducerBuilder::partitioner) when records must be
-/// placed by something other than the hash of their key. It is called on the sending task, once a record (again if
+/// Install one with [`ProducerBuilder::partitioner`](crate::producer::ProducerBuilder::partitioner) when records must
+/// be placed by something other than the hash of their key. It is called on the sending task, once a record (again if
 /// the record had to wait for memory), so it must not block. Returning a partition that does not exist fails that
 /// record with [`KrafkaError::Config`](crate::KrafkaError::Config), and no other.
 ///

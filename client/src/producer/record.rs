@@ -8,14 +8,15 @@ use krafka_protocol::Str;
 
 /// One record to send.
 ///
-/// Topic, key, value and header names are reference-counted or borrowed for ever: a `&'static [u8]`, a `Vec<u8>`, a `String` or a
-/// [`Bytes`] moves in without being copied, and a clone shares it. The bytes are copied once, into the batch.
+/// Topic, key, value and header names are reference-counted or borrowed for ever: a `&'static [u8]`, a `Vec<u8>`, a
+/// `String` or a [`Bytes`] moves in without being copied, and a clone shares it. The bytes are copied once, into the
+/// batch.
 ///
 /// ```
 /// use krafka::Record;
 ///
-/// let record = Record::new("orders", "42 apples").key("customer-1").header("trace", "4711").timestamp_ms(1_700_000_000_000);
-/// assert_eq!(record.topic(), "orders");
+/// let record = Record::new("orders", "42 apples").key("customer-1").header("trace",
+/// "4711").timestamp_ms(1_700_000_000_000); assert_eq!(record.topic(), "orders");
 ///
 /// // A record without a value deletes its key from a compacted topic.
 /// let tombstone = Record::tombstone("orders", "customer-1");
@@ -35,8 +36,8 @@ pub struct Record {
 impl Record {
     /// Returns a record for `topic` with `value`, and no key.
     ///
-    /// Where many records go to one topic, make a [`Str`] of its name once and give a clone of it: that saves copying the
-    /// name for each record.
+    /// Where many records go to one topic, make a [`Str`] of its name once and give a clone of it: that saves copying
+    /// the name for each record.
     #[inline]
     pub fn new(topic: impl Into<Str>, value: impl Into<Bytes>) -> Self {
         Self {
@@ -146,8 +147,8 @@ pub struct RecordMetadata {
     pub topic: Arc<str>,
     /// The partition.
     pub partition: i32,
-    /// The record's offset, or -1 if it is not known: with [`Acks::None`](crate::producer::Acks::None), or when the broker had the
-    /// record from an earlier attempt and no longer knows where.
+    /// The record's offset, or -1 if it is not known: with [`Acks::None`](crate::producer::Acks::None), or when the
+    /// broker had the record from an earlier attempt and no longer knows where.
     pub offset: i64,
     /// The record's timestamp: its own, or the broker's where the topic says `LogAppendTime`.
     pub timestamp_ms: i64,

@@ -1,7 +1,7 @@
 //! Which batch goes where, when, and what becomes of it.
 //!
-//! The one place that decides about sent records. It hears of batches, of the cluster and of answers, and orders batches
-//! to be sealed, sent and settled:
+//! The one place that decides about sent records. It hears of batches, of the cluster and of answers, and orders
+//! batches to be sealed, sent and settled:
 //!
 //! ```text
 //!     Opened ─linger─▶ ripe ─leader reachable─▶ Seal ─▶ Sealed ─▶ queue ─▶ Produce ─▶ Answered ─┬─▶ Settle
@@ -9,9 +9,9 @@
 //!                                                                  └──── backoff, new leader ───┘
 //! ```
 //!
-//! A batch that has lingered stays open until its leader can take it: while five requests are on their way, or the leader
-//! is away, it fills. Each wake touches only the partitions that something happened to; nothing here walks all of them but
-//! the news of a changed topic, and closing.
+//! A batch that has lingered stays open until its leader can take it: while five requests are on their way, or the
+//! leader is away, it fills. Each wake touches only the partitions that something happened to; nothing here walks all
+//! of them but the news of a changed topic, and closing.
 
 mod answers;
 mod messages;

@@ -1,8 +1,8 @@
 //! The topics that a producer sends to, and their partitions, as callers see them.
 //!
-//! A topic is looked up for each record. So that this takes neither a lock nor a shared counter, the table only grows, a
-//! topic's partitions only grow, and what does change of a topic is kept in atomics. Everything that changes them holds
-//! the [`Registry`].
+//! A topic is looked up for each record. So that this takes neither a lock nor a shared counter, the table only
+//! grows, a topic's partitions only grow, and what does change of a topic is kept in atomics. Everything that changes
+//! them holds the [`Registry`].
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicI32, Ordering};

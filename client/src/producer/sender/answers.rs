@@ -1,7 +1,7 @@
 //! What an answer means for each batch of its request.
 //!
-//! The code decides by [`Outcome`]'s table; here is what the table cannot know: which batch of its partition it was, what is
-//! known of the leader by now, and whether there is a hint of a newer one.
+//! The code decides by [`Outcome`]'s table; here is what the table cannot know: which batch of its partition it was,
+//! what is known of the leader by now, and whether there is a hint of a newer one.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -103,8 +103,8 @@ impl<L: Clone> Sender<L> {
                 }
                 self.partition(slot).needs_restart = true;
                 if batch.possibly_written {
-                    // The epoch is checked before duplicates are: this answer hides whether an earlier attempt is in the
-                    // log, and under another id it would be written a second time.
+                    // The epoch is checked before duplicates are: this answer hides whether an earlier attempt is in
+                    // the log, and under another id it would be written a second time.
                     let message = format!("{error}; an earlier attempt may have been written");
                     self.give_up(batch, Settled::Failed(KrafkaError::Fenced { message: message.into() }));
                 } else {
@@ -224,8 +224,8 @@ impl<L: Clone> Sender<L> {
             }
         }
         let what = format!(
-            "producing to {}: broker {node} refuses a record of {} bytes{}; raise the topic's max.message.bytes (and the \
-             broker's replica.fetch.max.bytes with it), or send a smaller record",
+            "producing to {}: broker {node} refuses a record of {} bytes{}; raise the topic's max.message.bytes \
+             (and the broker's replica.fetch.max.bytes with it), or send a smaller record",
             batch.destination,
             batch.len(),
             said(answer),
@@ -275,7 +275,8 @@ impl<L: Clone> Sender<L> {
                 if self.partition(slot).not_before.is_none_or(|at| at <= now) {
                     self.actions.push_back(Action::Refresh(name));
                 }
-                // What never left the process says little about the broker: once, it is worth another connection at once.
+                // What never left the process says little about the broker: once, it is worth another connection at
+                // once.
                 let partition = self.partition(slot);
                 let again = if possibly_written || partition.failures > 0 { Again::Later } else { Again::Now };
                 partition.failures += u32::from(again == Again::Now);
@@ -315,7 +316,8 @@ fn refused(destination: &Destination, code: ErrorCode, answer: &PartitionProduce
     KrafkaError::broker(code, format!("producing to {destination} at broker {node}{}", said(answer)))
 }
 
-/// What the records of a refused batch are told: the ones that the broker names something else than the others (KIP-467).
+/// What the records of a refused batch are told: the ones that the broker names something else than the others
+/// (KIP-467).
 #[cold]
 fn failure(batch: &Batch, code: ErrorCode, answer: &PartitionProduceResponse, node: i32) -> Settled {
     let destination = &batch.destination;
@@ -330,8 +332,8 @@ fn failure(batch: &Batch, code: ErrorCode, answer: &PartitionProduceResponse, no
         Some((u32::try_from(culprit.batch_index).ok()?, KrafkaError::broker(code, context)))
     });
     let rest = format!(
-        "producing to {destination}: the record was in a batch with one that the broker refuses{}; it was not written, and \
-         can be sent again",
+        "producing to {destination}: the record was in a batch with one that the broker refuses{}; it was not \
+         written, and can be sent again",
         said(answer)
     );
     Settled::Rejected { culprits: culprits.collect(), rest: KrafkaError::broker(code, rest) }
