@@ -265,10 +265,15 @@ impl Core {
         drained.map(|(claim, partition)| (claim.slot, partition.name.clone(), partition.fetch.offset)).collect()
     }
 
-    /// What could be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody
+    /// What should be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody
     /// leads.
+    ///
+    /// A broker is left alone while most of its partitions are full and none is empty: soon there will be more to ask
+    /// for, and one large answer costs less than many small ones.
     pub(crate) fn wanted(&self) -> (BTreeMap<i32, NodeWants>, usize, Vec<Str>) {
         let mut nodes: BTreeMap<i32, NodeWants> = BTreeMap::new();
+        // How many partitions of a node are full, less those that are not; minus infinity, if one is empty.
+        let mut fullness: BTreeMap<i32, i64> = BTreeMap::new();
         let mut leaderless = Vec::new();
         for (claim, partition) in self.subscription.iter() {
             if !matches!(partition.stage, Stage::Fetching) || partition.paused || partition.out_of_range {
@@ -281,9 +286,15 @@ impl Core {
                 continue;
             };
             let wants = nodes.entry(node).or_default();
-            if self.buffer.bytes_of(claim.slot) >= self.mark {
-                wants.held_back = true;
-                continue;
+            let fullness = fullness.entry(node).or_default();
+            match self.buffer.bytes_of(claim.slot) {
+                0 => *fullness = i64::from(i32::MIN),
+                bytes if bytes < self.mark => *fullness -= 1,
+                _ => {
+                    *fullness += 1;
+                    wants.held_back = true;
+                    continue;
+                }
             }
             wants.partitions.push(Want {
                 claim,
@@ -293,6 +304,11 @@ impl Core {
                 leader_epoch,
                 position: partition.fetch,
             });
+        }
+        for (node, wants) in &mut nodes {
+            if fullness.get(node).is_some_and(|fullness| *fullness > 0) {
+                wants.partitions.clear();
+            }
         }
         (nodes, self.bound.saturating_sub(self.buffer.bytes()), leaderless)
     }

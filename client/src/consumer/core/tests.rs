@@ -98,6 +98,28 @@ fn a_partition_is_wanted_while_its_buffer_has_room() {
     assert!(full[&1].partitions.is_empty() && full[&1].held_back);
 }
 
+/// Partitions of one leader with so many bytes buffered of each; which of them are asked for.
+fn asked_for(buffered: &[usize]) -> Vec<i32> {
+    let mut core = Core::new(100, 1_000);
+    for (slot, &bytes) in buffered.iter().enumerate() {
+        core.assign(TopicPartition::new("t", slot as i32), Stage::Loading);
+        core.subscription.settle(slot, Position::new(0, -1));
+        let claim = core.subscription.iter().last().expect("just added").0;
+        core.subscription.held(claim).expect("held").leader = Some((1, 4));
+        core.buffer(fetched(claim, 0, bytes));
+    }
+    core.wanted().0[&1].partitions.iter().map(|want| want.partition).collect()
+}
+
+#[test]
+fn a_broker_is_asked_when_it_is_worth_it_or_a_partition_is_empty() {
+    assert_eq!(asked_for(&[50, 100, 100]), [0; 0], "one of three could be fetched");
+    assert_eq!(asked_for(&[50, 50, 100]), [0, 1]);
+    assert_eq!(asked_for(&[50, 100]), [0]);
+    assert_eq!(asked_for(&[0, 100, 100, 100]), [0]);
+    assert_eq!(asked_for(&[100, 100]), [0; 0]);
+}
+
 #[test]
 fn a_partition_without_leader_is_named() {
     let (core, _) = core(0);
