@@ -73,7 +73,8 @@ pub(crate) fn quantiles(prefix: &str, samples: &mut [u64]) -> String {
     };
     let at = |share: f64| samples[((samples.len() as f64 * share) as usize).min(last)] as f64 / 1e6;
     format!(
-        "\"{prefix}_n\":{},\"{prefix}_p50\":{:.3},\"{prefix}_p99\":{:.3},\"{prefix}_p999\":{:.3},\"{prefix}_max\":{:.3}",
+        "\"{prefix}_n\":{},\"{prefix}_p50\":{:.3},\"{prefix}_p99\":{:.3},\"{prefix}_p999\":{:.3},\
+         \"{prefix}_max\":{:.3}",
         samples.len(),
         at(0.5),
         at(0.99),

@@ -5,15 +5,16 @@
 //! | world | network | time | faults | cluster |
 //! | --- | --- | --- | --- | --- |
 //! | [scripted](worlds::scripted) | in-memory pipes | paused clock | those that the story asks for | the fake |
-//! | [simulated](worlds::simulated) | turmoil, one host a broker | simulated | also those that a seed draws; then all heal | the fake |
+//! | [simulated](worlds::simulated) | turmoil, a host per broker | simulated | also some that a seed draws | the fake |
 //! | [real](worlds::real) | TCP | real | those that a client can cause | Kafka, or the fake over TCP |
 //!
 //! All of them end with the same [invariants].
 //!
 //! ```
 //! # use scenarios::{Story, runner};
-//! let story = scenarios::stories::all().into_iter().find(|story| story.name == "one_record_through_every_room").unwrap();
-//! let outcome = runner::run(&story, scenarios::Kind::Scripted, 1);
+//! let all = scenarios::stories::all();
+//! let story = all.iter().find(|story| story.name == "one_record_through_every_room").unwrap();
+//! let outcome = runner::run(story, scenarios::Kind::Scripted, 1);
 //! assert!(outcome.verdict.is_ok());
 //! ```
 

@@ -1,8 +1,8 @@
 //! Faults that a seed draws: a plan, which is data, and the task that carries it out.
 //!
-//! The seed first chooses which kinds of fault this run has at all (a different subset each time finds more than all kinds
-//! always), then draws when each strikes. All faults end within [`Plan::LENGTH`]; then the world heals, and the story must
-//! come to its end in bounded time.
+//! The seed first chooses which kinds of fault this run has at all (a different subset each time finds more than all
+//! kinds always), then draws when each strikes. All faults end within [`Plan::LENGTH`]; then the world heals, and the
+//! story must come to its end in bounded time.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What stories do all day: send numbered records, and read them in a group, remembering what came of each.
 //!
-//! A record's value is `sender:number`. One sender numbers its records upwards, so within a partition the numbers of one
-//! sender must rise; and no value may be there twice.
+//! A record's value is `sender:number`. One sender numbers its records upwards, so within a partition the numbers of
+//! one sender must rise; and no value may be there twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;

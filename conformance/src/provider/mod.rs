@@ -43,7 +43,7 @@ impl Cluster {
             "testcontainers" => Err(Failure::new("build with --features testcontainers for this cluster")),
             version if is_version(version) => Ok(Self::Local(LocalKafka::start(version, nodes)?)),
             other => Err(Failure::new(format!(
-                "there is no cluster '{other}': it is 'fake', a Kafka version such as '4.4.0', 'testcontainers' or 'external'"
+                "there is no cluster '{other}': it is 'fake', a version such as '4.4.0', 'testcontainers' or 'external'"
             ))),
         }
     }

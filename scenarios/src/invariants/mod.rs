@@ -6,7 +6,7 @@
 //! | [`acked_is_readable`] | what was acknowledged is in the log, at the place that was told |
 //! | [`no_duplicates`] | no record is in the log twice |
 //! | [`partition_order`] | within a partition, the records of one sender lie in the order of sending |
-//! | every call answers | nothing that the story asked of the client is unanswered or late: see [`Calls`](crate::calls::Calls) |
+//! | every call answers | nothing asked of the client is unanswered or late: see [`Calls`](crate::calls::Calls) |
 //!
 //! Groups have two more, which a story asks for: [`group::read_once`] and [`group::read_all`].
 

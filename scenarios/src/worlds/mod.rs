@@ -11,7 +11,8 @@ use krafka_fake_broker::FakeCluster;
 /// Noon of 2026-01-01: what a simulated day begins with, in milliseconds since 1970.
 pub(crate) const NOON_MS: u64 = 1_767_268_800_000;
 
-/// What the cluster was asked and answered, a line for each request, without anything that differs between two same runs.
+/// What the cluster was asked and answered, a line for each request, without anything that differs between two same
+/// runs.
 pub(crate) fn trace(fake: &FakeCluster) -> Vec<String> {
     let history = fake.history();
     let began = history.iter().next().map(|event| event.at);
