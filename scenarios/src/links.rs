@@ -1,6 +1,6 @@
 //! The network between one client and each broker, as a thing that can be broken: works over any transport.
 //!
-//! A [`Link`] wraps what the world's own connector returns. Holding a link stops its bytes in both directions without a
+//! A link wraps what the world's own connector returns. Holding a link stops its bytes in both directions without a
 //! word to either side, as a cable pulled out does; releasing it lets them go on; cutting it resets the connections;
 //! refusing makes new ones fail. A held link also holds connects, so that connect timeouts are met.
 
