@@ -36,7 +36,7 @@ scenarios *args:
 
 # The stories on a cluster: `fake`, a Kafka version such as `4.4.0`, or `external` (KRAFKA_BOOTSTRAP).
 conformance cluster *args:
-    cargo run --release -p conformance -- {{cluster}} {{args}}
+    cargo run --release -p conformance --features zstd -- {{cluster}} {{args}}
 
 # Clients that others wrote against the stand-alone fake: confluent-kafka and Java's console tools.
 interop:
