@@ -48,6 +48,14 @@ impl State {
         }
     }
 
+    /// Loses the records of a partition from `offset` on, and elects its leader again.
+    pub(crate) fn truncate(&mut self, topic: &str, index: i32, offset: i64, now: Instant) {
+        if let Some(partition) = self.topics.partition_mut(topic, index) {
+            partition.log.truncate(offset);
+            self.bump_leader_epoch(topic, index, now);
+        }
+    }
+
     /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
     pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
         if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {

@@ -205,6 +205,17 @@ impl FakeCluster {
         self.control(|state, now| state.bump_leader_epoch(topic, partition, now));
     }
 
+    /// Elects a replica that never got what was written from `offset` on, as an unclean election does: the records from
+    /// there on are lost, acknowledged or not, and the leader epoch rises. The batch that holds `offset` goes as a whole.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn truncate(&self, topic: &str, partition: i32, offset: i64) {
+        assert!(self.leader_epoch(topic, partition).is_some(), "there is no partition {topic}-{partition}");
+        self.control(|state, now| state.truncate(topic, partition, offset, now));
+    }
+
     /// Returns the ids of the nodes that are up, in ascending order.
     pub fn live_nodes(&self) -> Vec<i32> {
         self.look(|state| state.nodes.live_ids().into_iter().collect())

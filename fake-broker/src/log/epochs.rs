@@ -25,6 +25,11 @@ impl LeaderEpochs {
         self.starts.push((epoch, offset));
     }
 
+    /// Forgets the epochs that start at `end_offset` or later: nothing of theirs is left.
+    pub(crate) fn truncate(&mut self, end_offset: i64) {
+        self.starts.retain(|&(_, start)| start < end_offset);
+    }
+
     /// The newest epoch.
     pub(crate) fn latest(&self) -> Option<i32> {
         self.starts.last().map(|&(epoch, _)| epoch)

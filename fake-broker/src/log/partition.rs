@@ -4,7 +4,7 @@
 //! with `LogAppendTime` its timestamp. Everything else is read back byte for byte.
 
 use bytes::{Bytes, BytesMut};
-use krafka_protocol::records::{self, Batch};
+use krafka_protocol::records::{self, Batch, BatchHeader};
 
 use super::epochs::{EpochEnd, LeaderEpochs};
 use super::producers::Producers;
@@ -146,5 +146,18 @@ impl Log {
         self.start_offset = offset.clamp(self.start_offset, self.end_offset);
         let kept = self.batches.partition_point(|batch| batch.last_offset < self.start_offset);
         self.batches.drain(..kept);
+    }
+
+    /// Loses all batches from the one that holds `offset` on. What is known of epochs and producers is what the batches
+    /// that are left tell, as on a replica that never had the others.
+    pub(crate) fn truncate(&mut self, offset: i64) {
+        let kept = self.batches.partition_point(|batch| batch.last_offset < offset);
+        self.batches.truncate(kept);
+        self.end_offset = self.batches.last().map_or(self.start_offset, |batch| batch.last_offset + 1);
+        self.epochs.truncate(self.end_offset);
+        self.producers.clear();
+        for header in self.batches.iter().filter_map(|batch| BatchHeader::peek(&batch.bytes).ok()) {
+            self.producers.appended(&header, header.base_offset, -1);
+        }
     }
 }

@@ -130,6 +130,33 @@ fn crash_cuts_connections_and_keeps_records() {
     });
 }
 
+/// What a replica looks like that never got the last records: it fences those who know the old epoch, tells where that
+/// one ended, and has never heard of the sequences that are gone.
+#[test]
+fn unclean_election_loses_records_epochs_and_sequences() {
+    on_fake(three(), async |target, fake| {
+        let topic = orders(&target).await;
+        let mut wire = target.node(1).await;
+        for values in [&["a", "b"][..], &["c"], &["d", "e"]] {
+            written(&mut wire, &topic, batch(values)).await;
+        }
+        fake.move_leader("orders", 0, 2);
+        let mut wire = target.node(2).await;
+        written(&mut wire, &topic, batch(&["f"])).await;
+
+        fake.truncate("orders", 0, 4);
+
+        assert_eq!(fake.high_watermark("orders", 0), Some(3), "the batch that holds the offset goes as a whole");
+        assert_eq!(hint(&only(wire.call(believing(&topic, 1), 16).await)), ("FENCED_LEADER_EPOCH", 2, 2));
+        let mut behind = believing(&topic, 2);
+        behind.topics[0].partitions[0].fetch_offset = 6;
+        behind.topics[0].partitions[0].last_fetched_epoch = 1;
+        let diverging = only(wire.call(behind, 16).await).diverging_epoch;
+        assert_eq!((diverging.epoch, diverging.end_offset), (0, 3));
+        assert_eq!(written(&mut wire, &topic, batch(&["g"])).await, 3);
+    });
+}
+
 /// MD-08.
 #[test]
 fn partition_without_a_live_replica_has_no_leader() {
