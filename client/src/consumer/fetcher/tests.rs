@@ -85,6 +85,23 @@ fn each_broker_has_one_fetch_in_flight() {
     });
 }
 
+/// Without the first, a leader cannot tell that we are behind; without the second, it cannot tell that its log has another
+/// past than what we read (KIP-320, KIP-595).
+#[test]
+fn a_fetch_names_the_leaders_epoch_and_that_of_the_last_record() {
+    Script::run(fetcher, |script| {
+        let want = Want { leader_epoch: 5, position: Position::new(10, 3), ..want(0) };
+        let nodes = BTreeMap::from([(1, NodeWants { partitions: vec![want], held_back: false })]);
+
+        script.input(Input::Wanted { nodes, room: ROOM });
+
+        let [Action::Fetch { request, .. }] = &script.actions()[..] else { panic!("one fetch") };
+        let partition = &request.topics[0].partitions[0];
+        let named = (partition.current_leader_epoch, partition.fetch_offset, partition.last_fetched_epoch);
+        assert_eq!(named, (5, 10, 3));
+    });
+}
+
 #[test]
 fn a_full_buffer_stops_fetching() {
     Script::run(fetcher, |script| {
