@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, MetadataRecoveryStrategy, Node, Rules};
 use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
-use crate::limits::MAX_RESPONSE_SIZE;
+use crate::limits::{MAX_RESPONSE_SIZE, finite};
 #[cfg(feature = "tls-ring")]
 use crate::network::Tls;
 use crate::network::{Network, NetworkConfig};
@@ -103,7 +103,7 @@ impl KafkaBuilder {
     /// When it passes, the connection is closed, because a broker answers in order. Raise it for brokers that are slow
     /// under load; lower it to notice dead ones sooner. Default: 30 s. Java: `request.timeout.ms`.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = timeout;
+        self.request_timeout = finite(timeout);
         self
     }
 
@@ -112,7 +112,7 @@ impl KafkaBuilder {
     ///
     /// Lower it to go on to the next broker sooner. Default: 10 s. Java: `socket.connection.setup.timeout.ms`.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
+        self.connect_timeout = finite(timeout);
         self
     }
 
@@ -121,7 +121,7 @@ impl KafkaBuilder {
     /// Raise it where clients start before their cluster; lower it to fail fast. Default: 15 s. Java:
     /// `bootstrap.resolve.timeout.ms` is the nearest.
     pub fn bootstrap_timeout(mut self, timeout: Duration) -> Self {
-        self.bootstrap_timeout = timeout;
+        self.bootstrap_timeout = finite(timeout);
         self
     }
 
@@ -129,7 +129,7 @@ impl KafkaBuilder {
     ///
     /// This is how new partitions are noticed. Default: 5 min. Java: `metadata.max.age.ms`.
     pub fn metadata_max_age(mut self, max_age: Duration) -> Self {
-        self.metadata_max_age = max_age;
+        self.metadata_max_age = finite(max_age);
         self
     }
 
@@ -146,7 +146,7 @@ impl KafkaBuilder {
     ///
     /// Default: 5 min. Java: `metadata.recovery.rebootstrap.trigger.ms`.
     pub fn metadata_recovery_rebootstrap_trigger(mut self, trigger: Duration) -> Self {
-        self.rebootstrap_trigger = trigger;
+        self.rebootstrap_trigger = finite(trigger);
         self
     }
 
@@ -174,7 +174,7 @@ impl KafkaBuilder {
     /// Keep it below the brokers' (10 min by default), so that they never close one that is about to be used. Default:
     /// 9 min. Java: `connections.max.idle.ms`.
     pub fn connections_max_idle(mut self, max_idle: Duration) -> Self {
-        self.connections_max_idle = max_idle;
+        self.connections_max_idle = finite(max_idle);
         self
     }
 

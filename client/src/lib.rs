@@ -47,6 +47,7 @@ pub mod producer;
 mod rng;
 #[cfg(feature = "test-broker")]
 pub mod testing;
+mod topic_name;
 mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};

@@ -26,3 +26,12 @@ pub(crate) const MAX_WAITERS: usize = 100_000;
 
 /// Coordinators that are remembered. An admin client that walks thousands of groups must not keep them all.
 pub(crate) const MAX_COORDINATORS: usize = 10_000;
+
+/// The longest time that anything waits for. [`Duration::MAX`] is how Rust says "for ever", and no clock can be moved
+/// on by so much: a hundred years say the same.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// The time that a user gave, in the range that a clock can be moved on by.
+pub(crate) fn finite(duration: Duration) -> Duration {
+    duration.min(FOR_EVER)
+}

@@ -20,6 +20,7 @@ pub use self::topics::NewTopic;
 use crate::drive;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
+use crate::limits::finite;
 use crate::network::{CallError, Connection, Throttled};
 use crate::types::TopicInfo;
 
@@ -50,7 +51,7 @@ impl AdminClient {
     /// Returns the same client with another timeout for its calls.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = finite(timeout);
         self
     }
 

@@ -18,6 +18,7 @@ use super::listener::RebalanceListener;
 use super::shared::Shared;
 use super::{Consumer, Reading};
 use crate::backoff::Backoff;
+use crate::limits::finite;
 use crate::{Kafka, KrafkaError, Result};
 
 /// A whole answer is decoded on the caller's thread, so this much may be in memory at a time.
@@ -112,7 +113,7 @@ impl ConsumerBuilder {
     /// Waiting inside `poll` does not count. Raise it for slow work; a group that rebalances waits this long for its
     /// members. Default: 5 min. Java: `max.poll.interval.ms`.
     pub fn max_poll_interval(mut self, interval: Duration) -> Self {
-        self.max_poll_interval = interval;
+        self.max_poll_interval = finite(interval);
         self
     }
 
@@ -121,7 +122,7 @@ impl ConsumerBuilder {
     /// Lower it to notice crashes sooner, within what the broker allows (6 s to 30 min by default). Default: 45 s.
     /// Java: `session.timeout.ms`.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
-        self.session_timeout = timeout;
+        self.session_timeout = finite(timeout);
         self
     }
 
@@ -129,7 +130,7 @@ impl ConsumerBuilder {
     ///
     /// At most a third of the session timeout. Default: 3 s. Java: `heartbeat.interval.ms`.
     pub fn heartbeat_interval(mut self, interval: Duration) -> Self {
-        self.heartbeat_interval = interval;
+        self.heartbeat_interval = finite(interval);
         self
     }
 
@@ -162,7 +163,7 @@ impl ConsumerBuilder {
     /// How often positions are committed. A crash repeats at most this much. Default: 5 s. Java:
     /// `auto.commit.interval.ms`.
     pub fn auto_commit_interval(mut self, interval: Duration) -> Self {
-        self.auto_commit_interval = interval;
+        self.auto_commit_interval = finite(interval);
         self
     }
 
@@ -170,7 +171,7 @@ impl ConsumerBuilder {
     ///
     /// It costs no latency: what arrives is sent at once. Default: 500 ms. Java: `fetch.max.wait.ms`.
     pub fn fetch_max_wait(mut self, wait: Duration) -> Self {
-        self.fetch_max_wait = wait;
+        self.fetch_max_wait = finite(wait);
         self
     }
 
@@ -224,13 +225,13 @@ impl ConsumerBuilder {
     ///
     /// Default: 100 ms. Java: `retry.backoff.ms`.
     pub fn retry_backoff(mut self, backoff: Duration) -> Self {
-        self.retry_backoff = backoff;
+        self.retry_backoff = finite(backoff);
         self
     }
 
     /// How long to wait at most before a request is sent again. Default: 1 s. Java: `retry.backoff.max.ms`.
     pub fn retry_backoff_max(mut self, backoff: Duration) -> Self {
-        self.retry_backoff_max = backoff;
+        self.retry_backoff_max = finite(backoff);
         self
     }
 
@@ -238,13 +239,13 @@ impl ConsumerBuilder {
     ///
     /// Default: 60 s. Java: `default.api.timeout.ms`.
     pub fn api_timeout(mut self, timeout: Duration) -> Self {
-        self.api_timeout = timeout;
+        self.api_timeout = finite(timeout);
         self
     }
 
     /// How long [`close`](Consumer::close) may take. Default: 30 s. Java: the argument of `close`.
     pub fn close_timeout(mut self, timeout: Duration) -> Self {
-        self.close_timeout = timeout;
+        self.close_timeout = finite(timeout);
         self
     }
 

@@ -62,7 +62,7 @@ use self::driver::Remote;
 use self::engine::Input;
 use self::shared::{Shared, closed};
 use self::subscription::{Position, Stage, Start};
-use crate::{KrafkaError, Result, TopicPartition, drive};
+use crate::{KrafkaError, Result, TopicPartition, drive, topic_name};
 
 /// How long `assign` waits for a topic or partition that the cluster does not know: it may have been created just now.
 const UNKNOWN_TOPIC_PATIENCE: Duration = Duration::from_secs(5);
@@ -180,13 +180,19 @@ impl Consumer {
     ///
     /// # Errors
     /// [`KrafkaError::UnknownTopic`], or a broker error that names the partition, if it does not exist and does not
-    /// appear within five seconds. [`KrafkaError::IllegalState`] while the consumer is subscribed.
+    /// appear within five seconds. [`KrafkaError::Config`] for a name that no topic can have, and for a negative
+    /// partition. [`KrafkaError::IllegalState`] while the consumer is subscribed.
     ///
     /// # Cancel safety
     /// Dropping the future assigns nothing.
     pub async fn assign(&self, topic: impl AsRef<str>, partitions: Vec<i32>) -> Result<()> {
         let topic: Arc<str> = topic.as_ref().into();
         self.check_mode("assign", |mode| !matches!(mode, Mode::Subscribed(_)))?;
+        topic_name::check(&topic)?;
+        if let Some(partition) = partitions.iter().find(|partition| **partition < 0) {
+            let message = format!("assign: topic '{topic}' has no partition {partition}: they are numbered from 0");
+            return Err(KrafkaError::config(message));
+        }
         if !partitions.is_empty() {
             let name = Str::from(topic.clone());
             self.remote.existing(&name, &partitions, UNKNOWN_TOPIC_PATIENCE, self.config.api_timeout).await?;
@@ -214,7 +220,7 @@ impl Consumer {
     ///
     /// # Errors
     /// [`KrafkaError::IllegalState`] without a group, or while partitions are assigned by hand. [`KrafkaError::Config`]
-    /// for a topic without a name.
+    /// for a name that no topic can have.
     ///
     /// # Cancel safety
     /// It does not wait.
@@ -226,9 +232,7 @@ impl Consumer {
         let mut names: Vec<Arc<str>> = topics.iter().map(|topic| topic.as_ref().into()).collect();
         names.sort();
         names.dedup();
-        if names.iter().any(|name| name.is_empty()) {
-            return Err(KrafkaError::config("subscribe: a topic's name is empty"));
-        }
+        names.iter().try_for_each(|name| topic_name::check(name))?;
         self.check_mode("subscribe", |mode| *mode != Mode::Assigned)?;
         let wanted = names.iter().map(|name| Str::from(name.clone())).collect();
         self.shared.core().mode = Mode::Subscribed(names);
@@ -265,7 +269,8 @@ impl Consumer {
     /// Commits these offsets: for each partition, that of the next record to read.
     ///
     /// # Errors
-    /// As for [`commit`](Self::commit), and [`KrafkaError::Config`] for a negative offset.
+    /// As for [`commit`](Self::commit), and [`KrafkaError::Config`] for a negative offset or partition, and for a name
+    /// that no topic can have.
     ///
     /// # Cancel safety
     /// Dropping the future does not take the commit back.
@@ -278,6 +283,13 @@ impl Consumer {
         let offsets: BTreeMap<_, _> = offsets.into_iter().map(|(name, offset)| (name.into(), offset.into())).collect();
         if let Some((name, offset)) = offsets.iter().find(|(_, offset)| offset.offset < 0) {
             return Err(KrafkaError::config(format!("commit_offsets: {} is no offset of {name}", offset.offset)));
+        }
+        for name in offsets.keys() {
+            topic_name::check(&name.topic)?;
+            if name.partition < 0 {
+                let message = format!("commit_offsets: {name} is no partition: they are numbered from 0");
+                return Err(KrafkaError::config(message));
+            }
         }
         let deadline = drive::now() + self.config.api_timeout;
         self.ask(|ticket| Input::Commit { ticket, offsets: Some(offsets), deadline }).await
@@ -295,6 +307,9 @@ impl Consumer {
         partitions: &[TopicPartition],
     ) -> Result<BTreeMap<TopicPartition, OffsetAndMetadata>> {
         let group = self.group("committed")?;
+        if let Some(error) = &self.shared.core().closed {
+            return Err(error.clone());
+        }
         let deadline = drive::now() + self.config.api_timeout;
         loop {
             let names = partitions.iter().map(|name| (Str::from(name.topic.clone()), name.partition));

@@ -16,7 +16,7 @@ use super::{Inner, Producer, WallTime};
 use crate::backoff::Backoff;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
-use crate::limits::MAX_IN_FLIGHT_PRODUCE;
+use crate::limits::{MAX_IN_FLIGHT_PRODUCE, finite};
 
 /// Who must have a record before it counts as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl ProducerBuilder {
     ///
     /// Default: 60 s. Java: `max.block.ms`.
     pub fn max_block(mut self, max_block: Duration) -> Self {
-        self.max_block = max_block;
+        self.max_block = finite(max_block);
         self
     }
 
@@ -221,7 +221,7 @@ impl ProducerBuilder {
     ///
     /// Default: that of the [`Kafka`] handle. Java: `request.timeout.ms`.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = Some(timeout);
+        self.request_timeout = Some(finite(timeout));
         self
     }
 
@@ -230,7 +230,7 @@ impl ProducerBuilder {
     ///
     /// Default: 100 ms to 1 s. Java: `retry.backoff.ms`, `retry.backoff.max.ms`.
     pub fn retry_backoff(mut self, base: Duration, max: Duration) -> Self {
-        self.retry_backoff = Backoff::new(base, max);
+        self.retry_backoff = Backoff::new(finite(base), finite(max));
         self
     }
 

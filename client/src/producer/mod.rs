@@ -42,6 +42,8 @@ use crate::drive;
 use crate::environment::WallClock;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
+use crate::limits::finite;
+use crate::topic_name;
 
 /// Sends records to a Kafka cluster.
 ///
@@ -191,7 +193,7 @@ impl Producer {
     ///
     /// As [`close`](Self::close); the timeout stands.
     pub async fn close_within(&self, timeout: Duration) -> Result<()> {
-        self.close_by(Some(drive::now() + timeout)).await
+        self.close_by(Some(drive::now() + finite(timeout))).await
     }
 
     async fn close_by(&self, deadline: Option<Instant>) -> Result<()> {
@@ -250,9 +252,7 @@ impl Producer {
     async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<()> {
         let (accumulator, cluster) = (&self.inner.accumulator, self.inner.kafka.cluster());
         let name = &record.topic;
-        if let Some(fault) = fault_of_name(name) {
-            return Err(KrafkaError::config(format!("'{name}' is no topic name: {fault}")));
-        }
+        topic_name::check(name)?;
         if let (Some(partition), Some(topic)) = (record.partition, accumulator.topics.get(name.as_bytes()))
             && (is_fresh || partition < 0)
         {
@@ -308,18 +308,6 @@ fn no_metadata(name: &Str, max_block: Duration, last: Option<KrafkaError>) -> Kr
     KrafkaError::timeout(format!(
         "sending to topic '{name}': its metadata did not come within {max_block:?} (max_block){why}"
     ))
-}
-
-/// Why a topic cannot have this name, if it cannot.
-fn fault_of_name(name: &str) -> Option<&'static str> {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    match name {
-        "" => Some("it is empty"),
-        "." | ".." => Some("Kafka does not allow '.' and '..'"),
-        name if name.len() > 249 => Some("it is longer than 249 characters"),
-        name if !name.bytes().all(is_legal) => Some("only ASCII letters, digits, '.', '_' and '-' are allowed"),
-        _ => None,
-    }
 }
 
 impl Drop for Inner {

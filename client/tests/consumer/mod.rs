@@ -5,6 +5,7 @@
 mod commits;
 mod fetch;
 mod group;
+mod mistakes;
 mod poll;
 mod positions;
 

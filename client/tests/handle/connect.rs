@@ -260,3 +260,21 @@ async fn tcp_works() {
 
     assert_eq!(kafka.admin().describe_cluster().await.expect("it is served").brokers.len(), 3);
 }
+
+/// [`Duration::MAX`] is how Rust says "for ever".
+#[tokio::test(start_paused = true)]
+async fn for_ever_is_a_time_like_any_other() {
+    const FOR_EVER: Duration = Duration::MAX;
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    let builder = client(&fake).request_timeout(FOR_EVER).connect_timeout(FOR_EVER).bootstrap_timeout(FOR_EVER);
+    let builder = builder.metadata_max_age(FOR_EVER).connections_max_idle(FOR_EVER);
+
+    let kafka = builder.metadata_recovery_rebootstrap_trigger(FOR_EVER).connect().await.expect("connected");
+
+    kafka
+        .admin()
+        .with_timeout(FOR_EVER)
+        .create_topics([krafka::NewTopic::new("t", 1)])
+        .await
+        .expect("a broker answers");
+}

@@ -252,3 +252,15 @@ async fn one_producer_of_a_handle_may_be_closed() {
 
     assert_eq!(two.send(record(1)).await.expect("written").offset, 1);
 }
+
+/// [`Duration::MAX`] is how Rust says "for ever".
+#[tokio::test(start_paused = true)]
+async fn for_ever_is_a_time_like_any_other() {
+    let stage = Stage::new(1).await;
+    let producer = stage.producer().max_block(Duration::MAX).retry_backoff(SECOND, Duration::MAX);
+    let producer = producer.build().await.expect("valid");
+
+    producer.send(record(0)).await.expect("written");
+
+    producer.close_within(Duration::MAX).await.expect("closed");
+}

@@ -1,0 +1,77 @@
+//! What a consumer refuses, and that a refusal harms nobody else.
+
+use std::time::Duration;
+
+use krafka::{KrafkaError, TopicPartition};
+
+use super::{World, take, values};
+
+fn message(refused: krafka::Result<()>) -> String {
+    let error = refused.expect_err("it is refused");
+    assert!(matches!(error, KrafkaError::Config { .. }), "{error:?}");
+    error.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_no_topic_can_have_are_refused_where_they_are_given() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
+
+    for name in ["", "..", "two words", &"x".repeat(70_000)] {
+        let refusals = [
+            message(consumer.subscribe(&["t", name]).await),
+            message(consumer.assign(name, vec![0]).await),
+            message(consumer.commit_offsets([(TopicPartition::new(name, 0), 1)]).await),
+        ];
+        assert!(refusals.iter().all(|text| text.contains("is no topic name")), "{refusals:?}");
+    }
+
+    assert!(consumer.subscription().is_empty());
+    // The handle is as good as before: a name that cannot be encoded has not come into what all its clients share.
+    world.produce("t", 0, &["a"]).await;
+    assert_eq!(values(&take(&world.reader("t", &[0]).await, 1).await), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn negative_partitions_are_refused_where_they_are_given() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
+
+    assert!(message(consumer.assign("t", vec![0, -1]).await).contains("no partition -1"));
+    assert!(
+        message(consumer.commit_offsets([(TopicPartition::new("t", -1), 1)]).await).contains("t--1 is no partition")
+    );
+    assert!(consumer.assignment().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn committed_offsets_are_not_told_after_closing() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
+    consumer.close().await.expect("closed");
+
+    let error = consumer.committed(&[TopicPartition::new("t", 0)]).await.expect_err("it is closed");
+
+    assert!(matches!(error, KrafkaError::Closed { .. }), "{error:?}");
+}
+
+/// [`Duration::MAX`] is how Rust says "for ever".
+#[tokio::test(start_paused = true)]
+async fn for_ever_is_a_time_like_any_other() {
+    const FOR_EVER: Duration = Duration::MAX;
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = world.kafka.consumer("g").auto_offset_reset(krafka::consumer::AutoOffsetReset::Earliest);
+    let consumer = consumer.max_poll_interval(FOR_EVER).auto_commit_interval(FOR_EVER).fetch_max_wait(FOR_EVER);
+    let consumer = consumer.retry_backoff(FOR_EVER).api_timeout(FOR_EVER).close_timeout(FOR_EVER);
+    let consumer = consumer.build().await.expect("the settings are valid");
+    consumer.subscribe(&["t"]).await.expect("subscribed");
+
+    let records = consumer.poll(FOR_EVER).await.expect("records");
+
+    assert_eq!(values(&records), ["a"]);
+    assert_eq!(consumer.position("t", 0).await.expect("it is known"), 1);
+    consumer.commit().await.expect("committed");
+    consumer.committed(&[TopicPartition::new("t", 0)]).await.expect("there is a coordinator");
+    consumer.close().await.expect("closed");
+}
