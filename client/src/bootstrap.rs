@@ -1,5 +1,7 @@
 //! Reads the list of bootstrap servers that the user gave.
 
+use std::net::Ipv6Addr;
+
 use crate::cluster::Node;
 use crate::error::KrafkaError;
 
@@ -35,8 +37,11 @@ fn split(item: &str) -> Result<(&str, u16), String> {
         }
         None => {
             let (host, port) = item.rsplit_once(':').ok_or("has no port")?;
+            if item.parse::<Ipv6Addr>().is_ok() {
+                return Err(format!("is an IPv6 address without brackets, or without a port; write '[{item}]:9092'"));
+            }
             if host.contains(':') {
-                return Err(format!("is an IPv6 address without brackets; if so, write '[{host}]:{port}'"));
+                return Err("has more than one ':'; servers are kept apart by commas".to_owned());
             }
             (host, port)
         }
@@ -44,7 +49,7 @@ fn split(item: &str) -> Result<(&str, u16), String> {
     if host.is_empty() {
         return Err("has no host".to_owned());
     }
-    if host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@') {
+    if host.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '@' | ';')) {
         return Err("has a character in its host that no host name has".to_owned());
     }
     match port.parse() {
@@ -94,7 +99,11 @@ mod tests {
         assert_refused("kafka:0", &["the port '0'"]);
         assert_refused("kafka:65536", &["the port '65536'"]);
         assert_refused(":9092", &["has no host"]);
-        assert_refused("::1:9092", &["write '[::1]:9092'"]);
+        assert_refused("::1", &["IPv6", "write '[::1]:9092'"]);
+        assert_refused("fe80::1:2", &["IPv6", "write '[fe80::1:2]:9092'"]);
+        assert_refused("a:1;b:2", &["more than one ':'", "by commas"]);
+        assert_refused("a;b:2", &["no host name has"]);
+        assert_refused("\0:2", &["no host name has"]);
         assert_refused("[::1:9092", &["without its ']'"]);
         assert_refused("[::1]", &["no port"]);
         assert_refused("PLAINTEXT://kafka:9092", &["'PLAINTEXT://'", "leave 'kafka:9092'"]);

@@ -33,6 +33,8 @@ pub(crate) enum FrameError {
     Http,
     /// A TLS server complains.
     Tls,
+    /// Somebody sends text: what it begins with.
+    Text([u8; 4]),
 }
 
 impl fmt::Display for FrameError {
@@ -50,6 +52,12 @@ impl fmt::Display for FrameError {
             Self::Tls => f.write_str(
                 "the port speaks TLS, and this client does not: configure TLS (KafkaBuilder::tls), or give the port of \
                  a plaintext listener",
+            ),
+            Self::Text(start) => write!(
+                f,
+                "the port answers with text (it begins with '{}'), so it is no Kafka listener: give the port of one \
+                 (9092 in many installations)",
+                start.escape_ascii()
             ),
         }
     }
@@ -129,12 +137,19 @@ impl FrameReader {
             // A TLS alert record: type 21, version 3.x.
             [0x15, 0x03, ..=0x04, _] => Err(FrameError::Tls),
             _ if length < 4 => Err(FrameError::BadLength(length)),
+            // As a length it would be half a gigabyte and more. An HTTP server that did not understand the request may
+            // answer with the page alone; SSH, SMTP and others introduce themselves.
+            _ if length as usize > self.limit && prefix.iter().all(is_text) => Err(FrameError::Text(prefix)),
             _ if length as usize > self.limit => {
                 Err(FrameError::TooLarge { length: length as usize, limit: self.limit })
             }
             _ => Ok(length as usize),
         }
     }
+}
+
+fn is_text(byte: &u8) -> bool {
+    byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
 /// Frames that the socket has not yet taken, written as many at a time as it takes.
@@ -285,6 +300,8 @@ mod tests {
     fn other_protocols_are_recognised() {
         assert_eq!(read(b"HTTP/1.1 400 Bad Request\r\n", 100), Err(FrameError::Http));
         assert_eq!(read(&[0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46], 100), Err(FrameError::Tls));
+        assert_eq!(read(b"<!DOCTYPE HTML>", 100), Err(FrameError::Text(*b"<!DO")));
+        assert_eq!(read(b"SSH-2.0-OpenSSH_9.2\r\n", 100), Err(FrameError::Text(*b"SSH-")));
         assert_eq!(read(&(-1_i32).to_be_bytes(), 100), Err(FrameError::BadLength(-1)));
         assert_eq!(read(&0_i32.to_be_bytes(), 100), Err(FrameError::BadLength(0)));
     }
