@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -27,7 +28,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 type Failure = Box<dyn Error + Send + Sync>;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("quickstart: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Failure> {
     let timeline = Timeline::start();
     let fake = match bootstrap_argument()? {
         None => Some(FakeCluster::builder().nodes(3).start().await?),
