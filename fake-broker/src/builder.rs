@@ -68,9 +68,12 @@ impl FakeClusterBuilder {
         self
     }
 
-    /// Adds a topic with so many partitions, there from the start.
+    /// Adds a topic with so many partitions, there from the start. For a name that was given before, the later number
+    /// counts.
     pub fn topic(mut self, name: impl Into<Str>, partitions: i32) -> Self {
-        self.topics.push((name.into(), partitions));
+        let name = name.into();
+        self.topics.retain(|(other, _)| *other != name);
+        self.topics.push((name, partitions));
         self
     }
 

@@ -106,6 +106,8 @@ fn program_explains_what_it_does_not_understand() {
         (&["--as-version", "2.8"], "3.9"),
         (&["--topic", "a b"], "a b"),
         (&["--topic", "orders:many"], "many"),
+        (&["--topic", "orders:1", "--topic", "orders:2"], "'orders' was given before"),
+        (&["--nodes", "three"], "--nodes: "),
         (&["--frobnicate"], "frobnicate"),
         (&["--port-base"], "port-base"),
     ] {

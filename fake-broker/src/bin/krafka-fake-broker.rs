@@ -3,6 +3,7 @@
 //! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, and runs until its standard input closes or a signal
 //! asks it to end.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
 /// Reads the command line. Returns nothing when it only asked for help.
 fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
     let mut builder = FakeCluster::builder();
+    let mut topics = BTreeSet::new();
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
         builder = match argument {
@@ -58,6 +60,9 @@ fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
             Long("topic") => {
                 let argument = text(&mut arguments)?;
                 let (name, partitions) = topic(&argument)?;
+                if !topics.insert(name.to_owned()) {
+                    return Err(Failure::Usage(format!("--topic {argument}: the topic '{name}' was given before")));
+                }
                 builder.topic(name, partitions)
             }
             Long("as-version") => builder.as_version(version(&text(&mut arguments)?)?),
@@ -89,7 +94,9 @@ fn text(arguments: &mut lexopt::Parser) -> Result<String, Failure> {
 }
 
 fn within(arguments: &mut lexopt::Parser, option: &str, least: i32, most: i32) -> Result<i32, Failure> {
-    let number: i32 = arguments.value().and_then(|value| value.parse()).map_err(usage)?;
+    let value = text(arguments)?;
+    let number: i32 =
+        value.parse().map_err(|error| Failure::Usage(format!("{option}: '{value}' is no number: {error}")))?;
     if (least..=most).contains(&number) {
         Ok(number)
     } else {
