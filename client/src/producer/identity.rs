@@ -94,11 +94,13 @@ pub(super) struct Sequences {
     next: i32,
     /// The one behind the last record that is known to be written.
     acknowledged: i32,
+    /// The partition has taken a batch of this producer id.
+    is_known: bool,
 }
 
 impl Sequences {
     pub(super) fn new() -> Self {
-        Self { producer: None, next: 0, acknowledged: 0 }
+        Self { producer: None, next: 0, acknowledged: 0, is_known: false }
     }
 
     pub(super) fn producer(&self) -> Option<ProducerId> {
@@ -107,7 +109,19 @@ impl Sequences {
 
     /// Starts anew under an identity.
     pub(super) fn restart(&mut self, producer: ProducerId) {
-        *self = Self { producer: Some(producer), next: 0, acknowledged: 0 };
+        let is_known = self.is_known && self.producer.is_some_and(|before| before.id == producer.id);
+        *self = Self { producer: Some(producer), next: 0, acknowledged: 0, is_known };
+    }
+
+    /// Whether the partition tells a gap from a beginning: it takes any sequence from a producer that it has never heard
+    /// of (KIP-360), and would take the second batch though the first was refused. So the first one goes alone.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.is_known || self.producer == Some(ProducerId::NONE)
+    }
+
+    /// The partition does not know the producer any more, or is another one.
+    pub(super) fn forgotten(&mut self) {
+        self.is_known = false;
     }
 
     /// Stamps the next `count` records.
@@ -123,6 +137,7 @@ impl Sequences {
 
     /// `count` records under `stamp` are written.
     pub(super) fn acknowledge(&mut self, stamp: Stamp, count: u32) {
+        self.is_known |= self.producer.is_some_and(|producer| producer.id == stamp.producer.id);
         if self.producer == Some(stamp.producer) {
             self.acknowledged = later(stamp.base_sequence, count);
         }

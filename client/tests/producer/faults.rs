@@ -130,6 +130,23 @@ async fn a_first_batch_that_fails_keeps_its_place() {
     }
 }
 
+/// A partition takes any sequence from a producer that it does not know (KIP-360): were more than one batch on its way, the
+/// second would be taken in the first one's place.
+#[tokio::test(start_paused = true)]
+async fn the_very_first_batch_that_fails_keeps_its_place() {
+    for code in [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::NOT_ENOUGH_REPLICAS] {
+        let stage = Stage::new(1).await;
+        let producer = stage.producer().batch_size(100).build().await.expect("valid");
+        let rule = stage.fake.when(ApiKey::Produce).nth(1).reply_error(code);
+
+        let handles = enqueue(&producer, 200).await;
+
+        assert_eq!(offsets(handles).await, in_order(200), "{code}");
+        assert_eq!(stage.values(0), numbers(200), "{code}");
+        assert_eq!(rule.hits(), 1, "{code}");
+    }
+}
+
 /// Trap 28: what follows a refused batch is written, and only then acknowledged.
 #[tokio::test(start_paused = true)]
 async fn a_refused_batch_fails_alone() {

@@ -94,6 +94,7 @@ impl<L: Clone> Sender<L> {
                 let error = refused(&batch.destination, code, answer, node);
                 // Without the log's start the broker cannot know either: it tells when asked again.
                 self.partition(slot).needs_restart |= answer.log_start_offset >= 0;
+                self.partition(slot).sequences.forgotten();
                 self.retry(batch, error, false, Again::Later, now);
             }
             Outcome::Fenced if self.settings.is_idempotent => {

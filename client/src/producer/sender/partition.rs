@@ -8,7 +8,7 @@
 //!
 //! Both the queue and what is in flight are in the order in which the records were appended. A batch that was sent
 //! before goes alone, and only when nothing is in flight: then nothing can overtake it, and the broker sees the
-//! sequence that it expects. Fresh batches go up to the limit at a time.
+//! sequence that it expects. Fresh batches go up to the limit at a time, once the partition has taken a first one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -213,6 +213,7 @@ impl Partition {
 
     /// What to do now that the leader can be reached over `link`. `limit` is how many may be in flight.
     pub(super) fn next(&self, link: u64, limit: usize, now: Instant) -> Next {
+        let limit = if self.sequences.is_guarded() { limit } else { 1 };
         if self.not_before.is_some_and(|at| at > now)
             || self.in_flight.len() >= limit
             || self.in_flight.front().is_some_and(|flight| flight.link != link)

@@ -38,6 +38,7 @@ impl<L: Clone> Sender<L> {
                 if !is_same && partition.sequences.producer().is_some() {
                     // The new topic's log knows nothing of the old one's sequences.
                     partition.needs_restart = true;
+                    partition.sequences.forgotten();
                 }
                 if partition.lead(view.as_deref(), is_same) {
                     // A new leader ends the wait for one, and whatever the old one was left alone for.

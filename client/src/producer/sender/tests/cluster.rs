@@ -102,7 +102,7 @@ fn older_metadata_does_not_undo_a_hint() {
 /// All that is in flight fails alike when a leader moves: the hint is followed for each of them, and in order.
 #[test]
 fn everything_in_flight_follows_the_leader() {
-    play(|play| {
+    play_on(|play| {
         (0..3).for_each(|_| play.batch(0, 1));
         let sent = play.requests();
 

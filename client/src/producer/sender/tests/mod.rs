@@ -27,6 +27,9 @@ use crate::producer::flush::Generations;
 use crate::producer::memory::{Memory, OVERHEAD};
 use crate::producer::record::Record;
 
+/// Who the producer is told to be.
+const PRODUCER: ProducerId = ProducerId { id: 9, epoch: 0 };
+
 const SECOND: Duration = Duration::from_secs(1);
 
 fn ms(ms: u64) -> Duration {
@@ -71,16 +74,49 @@ struct Play<'a> {
 
 /// Plays a scene twice, with settings of one's choice.
 fn play_with(change: impl Fn(&mut Settings), scene: impl Fn(&mut Play<'_>)) {
+    stage(change, |_| {}, scene);
+}
+
+/// Plays a scene with partitions that have taken a batch of this producer before, of no records.
+fn play_on_with(change: impl Fn(&mut Settings), scene: impl Fn(&mut Play<'_>)) {
+    stage(change, acquaint, scene);
+}
+
+fn play_on(scene: impl Fn(&mut Play<'_>)) {
+    play_on_with(|_| {}, scene);
+}
+
+fn acquaint(sender: &mut Sender<i32>) {
+    let topic = sender.topics.entry("orders".into()).or_default();
+    topic.view = sender.snapshot.topic("orders").cloned();
+    for slot in 0..4 {
+        let mut partition = Partition::new(destination(slot));
+        partition.lead(topic.view.as_deref(), false);
+        partition.sequences.restart(PRODUCER);
+        let stamp = partition.sequences.stamp(PRODUCER, 0);
+        partition.sequences.acknowledge(stamp, 0);
+        topic.slots.push(slot);
+        sender.partitions.push(Some(partition));
+    }
+}
+
+fn destination(slot: usize) -> Arc<Destination> {
+    Arc::new(Destination::new(slot, "orders".into(), slot as i32))
+}
+
+fn stage(change: impl Fn(&mut Settings), prepare: impl Fn(&mut Sender<i32>), scene: impl Fn(&mut Play<'_>)) {
     let mut settings = defaults();
     settings.linger = Duration::ZERO;
     change(&mut settings);
     let build = |_| {
-        let rng = Rng::new(1);
-        Sender::new(settings.clone(), Arc::default(), snapshot(1, 1, &[Some(1), Some(1), Some(2), None]), rng)
+        let view = snapshot(1, 1, &[Some(1), Some(1), Some(2), None]);
+        let mut sender = Sender::new(settings.clone(), Arc::default(), view, Rng::new(1));
+        prepare(&mut sender);
+        sender
     };
     let scene = RefCell::new(scene);
     Script::run(build, |script| {
-        let destinations = (0..4).map(|slot| Arc::new(Destination::new(slot, "orders".into(), slot as i32))).collect();
+        let destinations = (0..4).map(destination).collect();
         let mut play = Play {
             script,
             destinations,
@@ -166,7 +202,7 @@ impl Play<'_> {
                         self.script.input(Input::Connected { node: node.id, link: node.id });
                     }
                     Action::Identify if self.identifies => {
-                        self.script.input(Input::Identified(ProducerId { id: 9, epoch: 0 }));
+                        self.script.input(Input::Identified(PRODUCER));
                     }
                     Action::Produce { request, link, batches } => {
                         let stamped = |batch: &Outgoing| {

@@ -39,7 +39,7 @@ fn a_request_is_not_larger_than_allowed() {
 
 #[test]
 fn five_batches_are_in_flight_and_the_next_one_waits_for_an_answer() {
-    play(|play| {
+    play_on(|play| {
         (0..7).for_each(|_| play.batch(0, 2));
         let sent = play.requests();
         let sequences: Vec<_> = sent.iter().map(|request| request.batches[0].2).collect();
@@ -52,10 +52,28 @@ fn five_batches_are_in_flight_and_the_next_one_waits_for_an_answer() {
     });
 }
 
+/// A partition takes any sequence from a producer that it does not know: the second batch must not come before the first.
+#[test]
+fn the_very_first_batch_goes_alone() {
+    play(|play| {
+        (0..3).for_each(|_| play.batch(0, 2));
+        let first = play.request();
+        play.refuse(&first, ErrorCode::NOT_ENOUGH_REPLICAS);
+        play.after(ms(130));
+        let again = play.request();
+        assert_eq!(again.batches, [Stamped(0, 0, 0, 2)]);
+
+        play.accept(&again);
+
+        let stamps: Vec<_> = play.requests().iter().map(|request| request.batches[0]).collect();
+        assert_eq!(stamps, [Stamped(0, 0, 2, 2), Stamped(0, 0, 4, 2)]);
+    });
+}
+
 /// PR-05.
 #[test]
 fn a_failed_first_batch_is_sent_again_in_order_with_its_stamp() {
-    play(|play| {
+    play_on(|play| {
         (0..3).for_each(|_| play.batch(0, 1));
         let sent = play.requests();
 
@@ -136,7 +154,7 @@ fn a_lingering_batch_is_sealed_when_it_is_ripe() {
 /// A batch that could not be sent yet goes on filling.
 #[test]
 fn a_ripe_batch_stays_open_while_five_are_in_flight() {
-    play(|play| {
+    play_on(|play| {
         (0..5).for_each(|_| play.batch(0, 1));
         let sent = play.requests();
         let batch = play.open(0);
@@ -187,7 +205,7 @@ fn a_caller_that_waits_for_memory_ends_the_linger() {
 /// Callers compress at their own pace: what was sealed second may come first.
 #[test]
 fn batches_that_come_out_of_order_are_put_in_order() {
-    play(|play| {
+    play_on(|play| {
         play.connects = false;
         let one = play.open(0);
         let two = play.open(0);
@@ -219,7 +237,7 @@ fn a_batch_that_cannot_be_compressed_does_not_hold_up_the_next() {
 /// PR-15.
 #[test]
 fn a_batch_that_is_too_large_is_split_and_keeps_order_and_sequences() {
-    play(|play| {
+    play_on(|play| {
         play.batch(0, 8);
         play.batch(0, 1);
         let sent = play.requests();

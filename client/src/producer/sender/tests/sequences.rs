@@ -36,7 +36,7 @@ fn what_never_left_is_sent_over_another_connection_at_once() {
 /// Requests of a connection that broke fail one after the other. None may be sent again before its predecessors.
 #[test]
 fn losses_that_come_in_any_order_keep_the_order() {
-    play(|play| {
+    play_on(|play| {
         (0..3).for_each(|_| play.batch(0, 1));
         let sent = play.requests();
 
@@ -95,7 +95,7 @@ fn a_gap_before_the_first_batch_starts_a_new_epoch() {
 
 #[test]
 fn a_gap_behind_a_batch_that_waits_is_no_gap() {
-    play(|play| {
+    play_on(|play| {
         play.batch(0, 1);
         play.batch(0, 1);
         let sent = play.requests();
@@ -110,7 +110,7 @@ fn a_gap_behind_a_batch_that_waits_is_no_gap() {
 
 #[test]
 fn what_follows_a_batch_that_failed_for_good_is_numbered_anew() {
-    play(|play| {
+    play_on(|play| {
         (0..3).for_each(|_| play.batch(0, 1));
         let sent = play.requests();
 
@@ -172,7 +172,7 @@ fn behind_an_expired_batch_the_next_one_tells_whether_it_was_written() {
     for (code, stamp) in
         [(ErrorCode::NONE, Stamped(0, 0, 2, 1)), (ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, Stamped(0, 1, 0, 1))]
     {
-        play(|play| {
+        play_on(|play| {
             play.batch(0, 1);
             let first = play.request();
             play.after(60 * SECOND);
