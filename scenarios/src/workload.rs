@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use krafka::{Consumer, DeliveryHandle, KrafkaError, Producer, Record};
+use krafka_fake_broker::FakeCluster;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -95,17 +96,17 @@ pub struct Sending {
 
 /// Sends records `numbers` in a task of its own, spread over the partitions by key, as fast as they go.
 pub fn send(world: &World, producer: &Producer, topic: &Topic, sender: &str, numbers: RangeInclusive<u64>) -> Sending {
-    send_paced(world, producer, topic, sender, numbers, Duration::ZERO)
+    send_paced(world, producer, topic, sender, numbers, (1, Duration::ZERO))
 }
 
-/// The same, with a pause after each.
+/// The same, in bursts of so many, with a pause after each burst.
 pub fn send_paced(
     world: &World,
     producer: &Producer,
     topic: &Topic,
     sender: &str,
     numbers: RangeInclusive<u64>,
-    pause: Duration,
+    (burst, pause): (u64, Duration),
 ) -> Sending {
     let (progress, acked) = watch::channel(0);
     let sender = Sender {
@@ -113,6 +114,7 @@ pub fn send_paced(
         producer: producer.clone(),
         topic: topic.name.clone(),
         name: sender.to_owned(),
+        burst,
         pause,
         progress,
         done: world.sent_log(),
@@ -145,6 +147,7 @@ struct Sender {
     producer: Producer,
     topic: String,
     name: String,
+    burst: u64,
     pause: Duration,
     progress: watch::Sender<usize>,
     done: Arc<Mutex<Vec<Sent>>>,
@@ -164,7 +167,7 @@ impl Sender {
                 Ok(handle) => waiting.push_back((value, handle)),
                 Err(error) => records.push(SentRecord { value, fate: Fate::Failed(error) }),
             }
-            if !self.pause.is_zero() {
+            if !self.pause.is_zero() && number.is_multiple_of(self.burst) {
                 tokio::time::sleep(self.pause).await;
             }
         }
@@ -207,24 +210,27 @@ pub struct Read {
     pub value: String,
 }
 
-/// The members of a group, reading in tasks of their own.
-#[derive(Default)]
+/// The members of a group, reading in tasks of their own. On the fake, each of their polls also checks that the group has
+/// committed nothing that nobody has read: what is skipped so is lost the next time that a member dies.
 pub struct Readers {
+    group: String,
+    fake: Option<Arc<FakeCluster>>,
     seen: Arc<Mutex<Vec<Read>>>,
     members: Vec<(String, Arc<AtomicBool>, JoinHandle<Result<()>>)>,
 }
 
 impl Readers {
-    /// Nobody yet.
+    /// Nobody yet. It is their consumers that join the group: it is named for the checks.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn of(world: &World, group: &str) -> Self {
+        Self { group: group.to_owned(), fake: world.shared_fake(), seen: Arc::default(), members: Vec::new() }
     }
 
     /// Adds a member that polls until it is stopped.
     pub fn add(&mut self, world: &World, name: &str, consumer: Consumer) {
         let stop = Arc::new(AtomicBool::new(false));
         let (calls, seen, stopped, member) = (world.calls().clone(), self.seen.clone(), stop.clone(), name.to_owned());
+        let (fake, group) = (self.fake.clone(), self.group.clone());
         let task = tokio::spawn(async move {
             while !stopped.load(Relaxed) {
                 let poll = consumer.poll(Duration::from_millis(200));
@@ -239,6 +245,9 @@ impl Readers {
                     let value = String::from_utf8_lossy(record.value.as_deref().unwrap_or_default()).into_owned();
                     let (partition, offset) = (record.partition, record.offset);
                     seen.push(Read { member: member.clone(), partition, offset, value });
+                }
+                if let Some(fake) = &fake {
+                    crate::invariants::group::commits_what_was_read(&fake.committed(&group), &seen)?;
                 }
             }
             calls.within(PATIENCE, format!("close of {member}"), consumer.close()).await??;

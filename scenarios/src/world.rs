@@ -145,6 +145,11 @@ impl World {
         self.fake.as_deref()
     }
 
+    /// The cluster, if it is a fake, for tasks that outlive a borrow.
+    pub(crate) fn shared_fake(&self) -> Option<Arc<FakeCluster>> {
+        self.fake.clone()
+    }
+
     /// The address of a node of the fake, as its clients dial it.
     #[must_use]
     pub fn address(&self, node: i32) -> String {

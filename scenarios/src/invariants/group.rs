@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use krafka_protocol::Str;
+
 use crate::workload::{Read, Sent};
 use crate::{Failure, Result};
 
@@ -36,9 +38,38 @@ pub fn read_once(read: &[Read]) -> Result<()> {
     Ok(())
 }
 
+/// Nothing is committed that no member was handed: offset `n` may be committed once the record before it was read.
+///
+/// # Errors
+/// Names the first partition whose committed offset runs ahead.
+pub fn commits_what_was_read(committed: &BTreeMap<(Str, i32), i64>, read: &[Read]) -> Result<()> {
+    for ((topic, partition), offset) in committed {
+        let next = read.iter().rev().filter(|read| read.partition == *partition).map(|read| read.offset + 1);
+        // Newest first: most often the first one is far enough already.
+        if *offset > 0 && !next.into_iter().any(|next| next >= *offset) {
+            return Err(Failure::new(format!(
+                "group commits what was read: {offset} is committed for {topic}-{partition}, and nobody has read that far"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_commit_ahead_of_all_readers_is_found() {
+        let read = Read { member: "one".into(), partition: 1, offset: 7, value: "a:1".into() };
+        let committed = |partition, offset| BTreeMap::from([((Str::from_static("t"), partition), offset)]);
+
+        commits_what_was_read(&committed(1, 8), std::slice::from_ref(&read)).unwrap();
+        commits_what_was_read(&committed(0, 0), std::slice::from_ref(&read)).unwrap();
+        let failure = commits_what_was_read(&committed(1, 9), &[read]).unwrap_err();
+
+        assert!(failure.to_string().ends_with("9 is committed for t-1, and nobody has read that far"), "{failure}");
+    }
 
     #[test]
     fn a_record_read_twice_is_found() {

@@ -8,7 +8,8 @@
 //! | [`partition_order`] | within a partition, the records of one sender lie in the order of sending |
 //! | every call answers | nothing asked of the client is unanswered or late: see [`Calls`](crate::calls::Calls) |
 //!
-//! Groups have two more, which a story asks for: [`group::read_once`] and [`group::read_all`].
+//! Groups have three more. Whoever reads with [`Readers`](crate::workload::Readers) is checked by
+//! [`group::commits_what_was_read`]; a story asks for [`group::read_once`] and [`group::read_all`].
 
 pub mod acked_is_readable;
 pub mod group;

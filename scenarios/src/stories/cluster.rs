@@ -17,7 +17,7 @@ pub async fn crashed_broker(world: &World) -> Result<()> {
     let consumer =
         kafka.consumer("readers").auto_offset_reset(krafka::consumer::AutoOffsetReset::Earliest).build().await?;
     world.calls().within(PATIENCE, "subscribe", consumer.subscribe(&[&topic.name])).await??;
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", consumer);
     let sending = workload::send(world, &producer, &topic, "a", 1..=3_000);
 

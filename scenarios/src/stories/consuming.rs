@@ -5,6 +5,7 @@ use std::time::Duration;
 use krafka::consumer::AutoOffsetReset;
 use krafka::{Consumer, Record, TopicPartition};
 use krafka_protocol::{ApiKey, ErrorCode};
+use tokio::time::timeout;
 
 use crate::world::PATIENCE;
 use crate::{Result, Topic, World, ensure, workload};
@@ -108,6 +109,65 @@ pub async fn lost_fetch_session(world: &World) -> Result<()> {
     read_in_order(world, &consumer, 100).await?;
 
     ensure!(lost.hits() + wrong.hits() >= 2, "{} and {} fetches met the fault", lost.hits(), wrong.hits());
+    world.calls().within(PATIENCE, "close", consumer.close()).await??;
+    Ok(())
+}
+
+/// An unclean election takes half of what was read and acknowledged, and the log grows past the reader's position again
+/// before it looks: only the leader epochs tell that other records lie there now.
+pub async fn truncated_log(world: &World) -> Result<()> {
+    let topic = world.topic("orders").create().await?;
+    let producer = world.kafka().await?.producer().linger(Duration::ZERO).build().await?;
+    let send = async |name: &str| {
+        for number in 0..20 {
+            let record = Record::new(&*topic.name, format!("{name}:{number}"));
+            world.calls().within(PATIENCE, "send", producer.send(record)).await??;
+        }
+        Ok::<_, crate::Failure>(())
+    };
+    let consumer = reader(world, &topic).await?;
+    send("lost").await?;
+    read_in_order(world, &consumer, 20).await?;
+
+    world.fake()?.truncate(&topic.name, 0, 10);
+    send("new").await?;
+    let read = read_in_order(world, &consumer, 20).await?;
+
+    let first = (read[0].1, &*read[0].2);
+    ensure!(first == (10, "new:0"), "after the truncation to offset 10, the consumer went on with {first:?}");
+    world.calls().within(PATIENCE, "close", consumer.close()).await??;
+    Ok(())
+}
+
+/// Every poll is dropped unless it returns when it is first looked at, as a `select!` over something busy does.
+pub async fn dropped_polls_lose_nothing(world: &World) -> Result<()> {
+    let topic = world.topic("orders").partitions(2).create().await?;
+    let producer = world.kafka().await?.producer().batch_size(500).build().await?;
+    let consumer = reader(world, &topic).await?;
+    let sending = workload::send(world, &producer, &topic, "a", 1..=300);
+
+    let (mut next, mut count) = (std::collections::BTreeMap::new(), 0);
+    let deadline = world.elapsed() + PATIENCE;
+    for turn in 0_u64.. {
+        let records = if turn.is_multiple_of(2) {
+            timeout(Duration::ZERO, consumer.poll(Duration::from_secs(1))).await
+        } else {
+            timeout(Duration::ZERO, consumer.recv()).await.map(|record| record.map(|record| vec![record]))
+        };
+        for record in records.unwrap_or(Ok(Vec::new()))? {
+            let expected = next.insert(record.partition, record.offset + 1).unwrap_or(0);
+            let (partition, offset) = (record.partition, record.offset);
+            ensure!(offset == expected, "in partition {partition}, offset {offset} came instead of {expected}");
+            count += 1;
+        }
+        if count == 300 {
+            break;
+        }
+        ensure!(world.elapsed() < deadline, "only {count} of 300 records came");
+        world.pass(Duration::from_millis(10)).await;
+    }
+
+    sending.finish().await?.all_acked()?;
     world.calls().within(PATIENCE, "close", consumer.close()).await??;
     Ok(())
 }

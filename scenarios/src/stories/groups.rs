@@ -29,7 +29,7 @@ async fn member_over(world: &World, links: &Links, group: &str, topic: &Topic) -
 pub async fn two_members_share(world: &World) -> Result<()> {
     let topic = world.topic("orders").partitions(4).create().await?;
     let group = world.name("readers");
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, &group);
     readers.add(world, "one", member(world, &group, &topic).await?);
     readers.add(world, "two", member(world, &group, &topic).await?);
     let producer = world.kafka().await?.producer().build().await?;
@@ -58,7 +58,7 @@ pub async fn two_members_share(world: &World) -> Result<()> {
 /// Members come and go, one of them without a word, while records flow.
 pub async fn rebalance_under_load(world: &World) -> Result<()> {
     let topic = world.topic("orders").partitions(6).create().await?;
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", member(world, "readers", &topic).await?);
     let producer = world.kafka().await?.producer().build().await?;
     let sending = workload::send(world, &producer, &topic, "a", 1..=4_000);
@@ -84,7 +84,7 @@ pub async fn rebalance_under_load(world: &World) -> Result<()> {
 pub async fn dead_member_is_replaced(world: &World) -> Result<()> {
     let topic = world.topic("orders").partitions(4).create().await?;
     let cable = Links::default();
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", member(world, "readers", &topic).await?);
     readers.add(world, "two", member_over(world, &cable, "readers", &topic).await?);
     let producer = world.kafka().await?.producer().build().await?;
@@ -112,6 +112,33 @@ pub async fn dead_member_is_replaced(world: &World) -> Result<()> {
     ensure!(!is_exact || took > session / 2, "the dead member was replaced in {took:?}, before its session ended");
     ensure!(took < session * 2, "the dead member was replaced in {took:?}; its session is {session:?}");
     group::read_all(&after, &readers.finish().await?)
+}
+
+/// A member is handed records, works on them for longer than the interval of automatic commits, and dies before it is
+/// done: it has not polled again, so nothing may be committed, and the next member gets them all.
+pub async fn dead_members_work_is_done_again(world: &World) -> Result<()> {
+    let topic = world.topic("orders").create().await?;
+    let producer = world.kafka().await?.producer().build().await?;
+    workload::send(world, &producer, &topic, "a", 1..=20).finish().await?.all_acked()?;
+    let cable = Links::default();
+    let first = member_over(world, &cable, "readers", &topic).await?;
+    let handed = async || {
+        let records = first.poll(Duration::from_secs(1)).await.unwrap_or_default();
+        (!records.is_empty()).then_some(records)
+    };
+    let handed = world.until_some("the first member is handed records", handed).await?;
+
+    world.pass(Duration::from_secs(20)).await;
+    pull(world, &cable);
+    drop(first);
+    let second = member(world, "readers", &topic).await?;
+    let again = world.calls().within(PATIENCE, "recv", second.recv()).await??;
+
+    let committed = world.fake()?.committed("readers");
+    ensure!(handed[0].offset == 0, "the first member began at {}", handed[0].offset);
+    ensure!(again.offset == 0, "the second member began at {}; committed is {committed:?}", again.offset);
+    world.calls().within(PATIENCE, "close", second.close()).await??;
+    Ok(())
 }
 
 /// Pulls a client's cable: nothing comes or goes any more, and nobody is told.
@@ -152,7 +179,7 @@ pub async fn group_resumes_where_it_committed(world: &World) -> Result<()> {
 /// The coordinator moves twice under a group at work.
 pub async fn coordinator_moves(world: &World) -> Result<()> {
     let topic = world.topic("orders").partitions(2).create().await?;
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", member(world, "readers", &topic).await?);
     readers.add(world, "two", member(world, "readers", &topic).await?);
     let producer = world.kafka().await?.producer().build().await?;

@@ -94,6 +94,10 @@ stories! {
         "a position that the log does not have is reset as the policy says";
     consuming::lost_fetch_session in Fake:
         "a broker that forgets a fetch session costs one full fetch, and no record";
+    consuming::truncated_log in Fake:
+        "after an unclean election a consumer goes back to where the logs part, and a producer goes on";
+    consuming::dropped_polls_lose_nothing in All:
+        "a poll or recv that is dropped while it waits takes no record with it";
     consuming::seek_and_pause in All:
         "a consumer reads from where it is told to, and what is paused stays quiet";
     consuming::added_partitions_are_noticed in Scripted:
@@ -104,6 +108,8 @@ stories! {
         "members join and leave while records flow, and every record is read";
     groups::dead_member_is_replaced in Fake:
         "the partitions of a member that died go to the others after its session";
+    groups::dead_members_work_is_done_again in Fake:
+        "what a member was handed and had not worked off when it died is read again by the next one";
     groups::group_resumes_where_it_committed in All:
         "a group that comes back goes on where it committed";
     groups::coordinator_moves in Fake:

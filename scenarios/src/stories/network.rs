@@ -16,7 +16,7 @@ pub async fn partitioned_client(world: &World) -> Result<()> {
     let producer = kafka.producer().build().await?;
     let consumer = kafka.consumer("readers").auto_offset_reset(AutoOffsetReset::Earliest).build().await?;
     world.calls().within(PATIENCE, "subscribe", consumer.subscribe(&[&topic.name])).await??;
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", consumer);
     let sending = workload::send(world, &producer, &topic, "a", 1..=2_000);
 
@@ -79,7 +79,7 @@ pub async fn bytes_in_small_pieces(world: &World) -> Result<()> {
     let producer = kafka.producer().build().await?;
     let consumer = kafka.consumer("readers").auto_offset_reset(AutoOffsetReset::Earliest).build().await?;
     world.calls().within(PATIENCE, "subscribe", consumer.subscribe(&[&topic.name])).await??;
-    let mut readers = Readers::new();
+    let mut readers = Readers::of(world, "readers");
     readers.add(world, "one", consumer);
 
     let sent = workload::send(world, &producer, &topic, "a", 1..=200).finish().await?;
