@@ -50,6 +50,8 @@ pub(crate) struct Core {
     mark: usize,
     bound: usize,
     complaints: VecDeque<KrafkaError>,
+    /// Why the group does not take this member, until it subscribes anew.
+    pub(crate) refusal: Option<KrafkaError>,
 }
 
 /// Who decides which partitions are read.
@@ -78,6 +80,7 @@ impl Core {
             mark,
             bound,
             complaints: VecDeque::new(),
+            refusal: None,
         }
     }
 
@@ -172,13 +175,14 @@ impl Core {
         self.complaints.pop_front()
     }
 
-    /// Why a partition stands still, if one does: said whenever a `poll` has nothing better to return.
+    /// Why the group, or a partition, stands still, if one does: said whenever a `poll` has nothing better to return.
     pub(crate) fn standstill(&self) -> Option<KrafkaError> {
         let mut partitions = self.subscription.iter();
-        partitions.find_map(|(_, partition)| match &partition.stage {
-            Stage::Stuck(error) => Some(error.clone()),
+        let stuck = partitions.find_map(|(_, partition)| match &partition.stage {
+            Stage::Stuck(error) => Some(error),
             _ => None,
-        })
+        });
+        self.refusal.as_ref().or(stuck).cloned()
     }
 
     /// Why nothing will ever be handed out, if no partition can go on.

@@ -125,8 +125,8 @@ impl Consumer {
     /// What stands in the way of some partition: [`KrafkaError::RecordDeserialization`] for a batch or record that
     /// does not decode, [`KrafkaError::NoOffset`] where there is no position and no reset policy. Such a partition
     /// waits for a [`seek`](Self::seek) while the others go on; the error comes once, and again whenever there is
-    /// nothing else to return. A lack of permission, or a group that refuses this member. [`KrafkaError::Wakeup`]
-    /// after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after [`close`](Self::close).
+    /// nothing else to return; likewise why a group refuses this member, until it subscribes anew. A lack of
+    /// permission. [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after [`close`](Self::close).
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: records are taken only when they are returned, and fetches go on.
@@ -235,7 +235,11 @@ impl Consumer {
         names.iter().try_for_each(|name| topic_name::check(name))?;
         self.check_mode("subscribe", |mode| *mode != Mode::Assigned)?;
         let wanted = names.iter().map(|name| Str::from(name.clone())).collect();
-        self.shared.core().mode = Mode::Subscribed(names);
+        {
+            let mut core = self.shared.core();
+            core.mode = Mode::Subscribed(names);
+            core.refusal = None;
+        }
         self.tell(Input::Subscribed(wanted))
     }
 
@@ -248,7 +252,11 @@ impl Consumer {
     /// # Cancel safety
     /// Dropping the future only stops the waiting.
     pub async fn unsubscribe(&self) -> Result<()> {
-        self.shared.core().mode = Mode::Idle;
+        {
+            let mut core = self.shared.core();
+            core.mode = Mode::Idle;
+            core.refusal = None;
+        }
         self.ask(Input::Unsubscribed).await
     }
 
@@ -447,8 +455,8 @@ impl Consumer {
 
     /// Commits the positions (with auto commit), calls the listener, leaves the group and ends the fetch sessions.
     ///
-    /// All other calls fail from now on. It waits no longer than 30 seconds, and returns at once when the consumer is
-    /// closed.
+    /// All other calls fail from now on. It waits no longer than [`close_timeout`](ConsumerBuilder::close_timeout), and
+    /// returns at once when the consumer is closed.
     ///
     /// # Errors
     /// Why the positions were not committed. The consumer is closed all the same.

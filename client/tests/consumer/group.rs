@@ -504,7 +504,27 @@ async fn closing_ends_in_time_when_the_coordinator_is_silent() {
     world.fake.when([ApiKey::OffsetCommit, ApiKey::LeaveGroup]).forever().silence();
 
     let begin = Instant::now();
-    let _ = consumer.close().await;
+    let error = consumer.close().await.expect_err("the position was not committed");
 
+    assert!(error.to_string().contains("committing offsets of group 'g'"), "{error}");
     assert_eq!(begin.elapsed(), Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_the_group_refuses_hears_why_until_it_subscribes_anew() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let second = Duration::from_secs(1);
+    let builder = builder(&world.kafka).session_timeout(second).heartbeat_interval(second / 3);
+    let consumer = builder.build().await.expect("the settings are valid");
+    consumer.subscribe(&["t"]).await.expect("it has a group");
+
+    for _ in 0..3 {
+        let error = consumer.poll(second).await.expect_err("a session that short is refused").to_string();
+        assert!(error.contains("session_timeout 1s") && error.contains("group.min.session.timeout.ms"), "{error}");
+    }
+    consumer.recv().await.expect_err("there is nothing to wait for");
+
+    consumer.unsubscribe().await.expect("it can be given up");
+    assert!(consumer.poll(second).await.expect("no error any more").is_empty());
 }

@@ -138,6 +138,7 @@ impl Engine {
             }
             classic::Action::Failed(complaint) => {
                 self.open_gate();
+                self.core().refusal = Some(complaint.0.clone());
                 self.report(complaint.0);
             }
         }

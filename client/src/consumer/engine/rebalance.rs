@@ -180,6 +180,8 @@ impl Engine {
 
     fn commit_before_revoking(&mut self, now: Instant) {
         let give_up = now + self.config.api_timeout.min(self.callback_limit());
+        // Who closes is told what was not committed, so that must be known by then.
+        let give_up = self.closing.as_ref().map_or(give_up, |closing| closing.deadline.min(give_up));
         let offsets = positions(&self.core());
         let Some(group) = self.group.as_mut().filter(|group| group.auto_commit.is_some() && !offsets.is_empty()) else {
             return self.call_listener(now);

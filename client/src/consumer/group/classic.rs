@@ -491,6 +491,14 @@ impl Member {
                 code,
                 format!("{doing} in group '{group}' with assignor '{PROTOCOL}', which not all of its members support"),
             ),
+            ErrorCode::INVALID_SESSION_TIMEOUT => KrafkaError::broker(
+                code,
+                format!(
+                    "{doing} in group '{group}' with session_timeout {:?}, which must be within the broker's \
+                     group.min.session.timeout.ms and group.max.session.timeout.ms (6 s and 30 min by default)",
+                    self.config.session_timeout
+                ),
+            ),
             _ => KrafkaError::broker(code, format!("{doing} in group '{group}'")),
         }
     }
