@@ -27,6 +27,9 @@ const TOPIC_IDS_SINCE: i16 = 10;
 /// How much longer than the rebalance timeout a parked JoinGroup or SyncGroup may take, as in the Java client.
 const REBALANCE_GRACE: Duration = Duration::from_secs(5);
 
+/// How long a broker may take to hear that a fetch session is over. To wait longer helps nobody.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// The brokers, as one consumer speaks to them.
 #[derive(Clone)]
 pub(crate) struct Remote {
@@ -56,11 +59,10 @@ pub(crate) async fn run(
         }
     }
     let ending = Ending(shared.clone());
-    let owner = remote.owner;
-    let cluster = remote.cluster.clone();
-    drive::run(&mut engine, inputs, move |action, work| carry_out(action, work, &shared, &remote, listener.as_ref()))
-        .await;
-    cluster.watch_topics(owner, Vec::new());
+    drive::run(&mut engine, inputs, |action, work| carry_out(action, work, &shared, &remote, listener.as_ref())).await;
+    remote.cluster.watch_topics(remote.owner, Vec::new());
+    // Whatever was on its way has been dropped with the loop, so that no long poll keeps these open.
+    remote.network.release(vec![Lane::Fetch(remote.owner), remote.coordination(), remote.parking()]);
     drop(ending);
 }
 
@@ -82,8 +84,10 @@ fn carry_out(
             Input::Fetched { node, answer }
         }),
         Action::EndSession { node, request } => work.start(async move {
+            // Not on the fetch lane, where it would wait behind a long poll: a session is not tied to its connection.
             // Whether the broker heard of it does not matter: it forgets sessions by itself.
-            let _ = to.at_node(node, Lane::Fetch(to.owner), request, to.request_timeout).await;
+            let parting = to.at_node(node, Lane::Control, request, to.request_timeout);
+            let _ = tokio::time::timeout(FAREWELL, parting).await;
             Input::Parted
         }),
         Action::ListOffsets { node, request, asked } => work.start(async move {

@@ -245,9 +245,17 @@ impl<F, W: Waiter> Channel<F, W> {
         if self.rules.expires_at.is_some_and(|expires_at| expires_at <= now) {
             self.drain();
         }
-        if self.pending() == 0 && (self.is_draining || self.idle_deadline() <= now) {
+        let is_done = self.pending() == 0;
+        if self.is_draining && (is_done || self.is_abandoned()) || is_done && self.idle_deadline() <= now {
             self.close(Failure::Closed, Failure::Closed);
         }
+    }
+
+    /// Whether nobody waits for what is in flight. What is not written yet is still to be.
+    fn is_abandoned(&self) -> bool {
+        self.waiting.is_empty()
+            && self.writing.is_empty()
+            && self.in_flight.iter().all(|request| request.waiter.is_abandoned())
     }
 
     fn next_write(&mut self, now: Instant) -> Option<F> {

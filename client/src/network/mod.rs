@@ -90,6 +90,17 @@ impl Network {
         self.pool.cost(node, lane)
     }
 
+    /// Counts one more user of a lane that several share: it stays until all of them have released it.
+    pub(crate) fn hold(&self, lane: Lane) {
+        self.pool.hold(lane);
+    }
+
+    /// Gives up lanes. Their connections close as soon as nobody waits for an answer: a long poll that was dropped does
+    /// not keep them open.
+    pub(crate) fn release(&self, lanes: Vec<Lane>) {
+        self.pool.release(lanes);
+    }
+
     /// Closes all connections once their pending requests are done, and refuses new ones.
     pub(crate) fn close(&self) {
         self.pool.close();

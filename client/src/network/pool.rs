@@ -59,6 +59,14 @@ impl Pool {
         self.with_slots(|slots| slots.cost(node, lane, drive::now()))
     }
 
+    pub(super) fn hold(self: &Arc<Self>, lane: Lane) {
+        self.handle(Input::Held { lane });
+    }
+
+    pub(super) fn release(self: &Arc<Self>, lanes: Vec<Lane>) {
+        self.handle(Input::Released { lanes });
+    }
+
     pub(super) fn close(self: &Arc<Self>) {
         self.handle(Input::Closed);
     }

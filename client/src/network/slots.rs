@@ -68,6 +68,10 @@ pub(crate) enum Input<C, W, E> {
     Connected { key: Key, connection: C },
     /// An attempt failed.
     Failed { key: Key, error: E },
+    /// One more will use a lane that several share.
+    Held { lane: Lane },
+    /// One less will use these lanes.
+    Released { lanes: Vec<Lane> },
     /// The client is closing.
     Closed,
 }
@@ -118,6 +122,8 @@ pub(crate) struct Slots<C, W, E> {
     max_connections: usize,
     slots: BTreeMap<Key, Slot<C, W>>,
     failing: BTreeMap<(Str, u16), Failing<E>>,
+    /// How many use a lane, where more than one may.
+    users: BTreeMap<Lane, usize>,
     rng: Rng,
     is_closed: bool,
     actions: VecDeque<Action<C, W, E>>,
@@ -129,6 +135,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             max_connections,
             slots: BTreeMap::new(),
             failing: BTreeMap::new(),
+            users: BTreeMap::new(),
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
             actions: VecDeque::new(),
@@ -207,10 +214,11 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     fn connected(&mut self, key: Key, connection: C, now: Instant) {
         self.failing.remove(&key.address());
-        if self.is_closed {
+        let Some(Slot::Dialing(waiters)) = self.slots.remove(&key) else {
+            // The client was closed, or the lane released, while the attempt was under way.
             return self.actions.push_back(Action::Retire(connection));
-        }
-        for waiter in self.take_waiters(&key) {
+        };
+        for waiter in waiters {
             self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
         }
         self.slots.insert(key, Slot::Ready { connection, used: now });
@@ -226,25 +234,39 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             let failing = Failing { failures: failures.saturating_add(1), until, error: error.clone() };
             self.failing.insert(key.address(), failing);
         }
-        for waiter in self.take_waiters(key) {
-            self.refuse(waiter, Refusal::Failed(error.clone()));
+        if let Some(Slot::Dialing(waiters)) = self.slots.remove(key) {
+            for waiter in waiters {
+                self.refuse(waiter, Refusal::Failed(error.clone()));
+            }
         }
     }
 
     fn closed(&mut self) {
         self.is_closed = true;
-        for (_, slot) in std::mem::take(&mut self.slots) {
+        self.retire(|_| true);
+    }
+
+    fn released(&mut self, mut lanes: Vec<Lane>) {
+        lanes.retain(|lane| {
+            let others = self.users.remove(lane).map_or(0, |users| users.saturating_sub(1));
+            if others > 0 {
+                self.users.insert(*lane, others);
+            }
+            others == 0
+        });
+        self.retire(|lane| lanes.contains(&lane));
+    }
+
+    /// Empties the slots of some lanes. What is being dialed is retired when it comes.
+    fn retire(&mut self, which: impl Fn(Lane) -> bool) {
+        let (gone, kept) = std::mem::take(&mut self.slots).into_iter().partition(|(key, _)| which(key.lane));
+        self.slots = kept;
+        let gone: BTreeMap<Key, Slot<C, W>> = gone;
+        for slot in gone.into_values() {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
                 Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
             }
-        }
-    }
-
-    fn take_waiters(&mut self, key: &Key) -> Vec<W> {
-        match self.slots.remove(key) {
-            Some(Slot::Dialing(waiters)) => waiters,
-            Some(Slot::Ready { .. }) | None => Vec::new(),
         }
     }
 
@@ -262,6 +284,8 @@ impl<C: Slotted, W, E: Clone> Machine for Slots<C, W, E> {
             Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
             Input::Connected { key, connection } => self.connected(key, connection, now),
             Input::Failed { key, error } => self.failed(&key, &error, now),
+            Input::Held { lane } => *self.users.entry(lane).or_default() += 1,
+            Input::Released { lanes } => self.released(lanes),
             Input::Closed => self.closed(),
         }
     }

@@ -45,10 +45,12 @@ pub(super) async fn run(
     seed: u64,
 ) {
     let _last_will = LastWill(world.accumulator.clone());
+    world.network.hold(Lane::Produce);
     let rng = Rng::stream(seed, "producer");
     let mut sender = Sender::new(world.settings.clone(), counters, world.cluster.snapshot(), rng);
     drive::run(&mut sender, inputs, |action, work| world.carry_out(action, work)).await;
     world.cluster.watch_topics(world.owner, Vec::new());
+    world.network.release(vec![Lane::Produce]);
 }
 
 impl World {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests measure the virtual time that calls take")]
 
+mod close;
 mod commits;
 mod fetch;
 mod group;

@@ -264,3 +264,22 @@ async fn for_ever_is_a_time_like_any_other() {
 
     producer.close_within(Duration::MAX).await.expect("closed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_producer_of_a_handle_takes_its_connections_with_it() {
+    let stage = Stage::new(1).await;
+    let leader = stage.fake.leader("orders", 0).expect("a leader");
+    let (one, two) = (stage.build().await, stage.build().await);
+    one.send(record(0)).await.expect("written");
+    two.send(record(1)).await.expect("written");
+    let both = stage.fake.connections(leader);
+
+    one.close().await.expect("closed");
+    tokio::time::sleep(ms(10)).await;
+    let second = stage.fake.connections(leader);
+    two.close().await.expect("closed");
+    tokio::time::sleep(ms(10)).await;
+
+    assert_eq!(second, both, "the other producer writes on");
+    assert_eq!(stage.fake.connections(leader), both - 1);
+}

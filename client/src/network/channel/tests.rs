@@ -382,3 +382,34 @@ fn a_flood_of_requests_is_refused() {
         assert_eq!(script.actions(), [refused("late", Failure::Full)]);
     });
 }
+
+/// A caller that gives up after its request was written.
+#[derive(Debug, Default, Clone)]
+struct Fickle(std::rc::Rc<std::cell::Cell<bool>>);
+
+impl Waiter for Fickle {
+    fn is_abandoned(&self) -> bool {
+        self.0.get()
+    }
+}
+
+/// A long poll that nobody waits for must not keep a released connection open.
+#[test]
+fn a_retired_connection_does_not_wait_for_what_nobody_waits_for() {
+    let now = crate::drive::now();
+    let rules = Rules { max_in_flight: 2, max_idle: SECOND, expires_at: None };
+    let mut channel: Channel<&str, Fickle> = Channel::new(rules, now);
+    let caller = Fickle::default();
+    let poll = Queued { correlation_id: 1, frame: "poll", waiter: caller.clone(), timeout: SECOND, is_answered: true };
+    channel.handle(Input::Submitted(poll), now);
+    assert!(matches!(channel.poll(now), Some(Action::Write("poll"))));
+    channel.handle(Input::Written, now);
+
+    channel.handle(Input::Retired, now);
+    assert!(matches!(channel.poll(now), Some(Action::Drain)));
+    assert!(channel.poll(now).is_none(), "somebody waits for the answer");
+    caller.0.set(true);
+
+    assert!(matches!(channel.poll(now), Some(Action::Fail { possibly_written: true, .. })));
+    assert!(matches!(channel.poll(now), Some(Action::Close(Failure::Closed))));
+}

@@ -65,7 +65,7 @@ fn refuse(waiter: &'static str, refusal: Refusal<&'static str>) -> Act {
     Action::Refuse { waiter, refusal }
 }
 
-use Lane::{Control, Produce};
+use Lane::{Control, Fetch, Produce};
 
 /// CB-10.
 #[test]
@@ -83,10 +83,9 @@ fn concurrent_callers_share_one_attempt() {
 fn lanes_and_brokers_have_connections_of_their_own() {
     slots(|script| {
         script.input(want(1, Control, "a")).input(want(1, Produce, "b")).input(want(2, Control, "c"));
-        script.input(want(1, Lane::Fetch(1), "d")).input(want(1, Lane::Fetch(2), "e"));
+        script.input(want(1, Fetch(1), "d")).input(want(1, Fetch(2), "e"));
 
-        let expected =
-            [dial(1, Control), dial(1, Produce), dial(2, Control), dial(1, Lane::Fetch(1)), dial(1, Lane::Fetch(2))];
+        let expected = [dial(1, Control), dial(1, Produce), dial(2, Control), dial(1, Fetch(1)), dial(1, Fetch(2))];
         assert_eq!(script.actions(), expected);
     });
 }
@@ -252,6 +251,37 @@ fn closing_retires_all_and_refuses_all() {
             Action::Retire(idle(2)),
         ];
         assert_eq!(script.actions(), expected);
+    });
+}
+
+#[test]
+fn a_released_lane_is_retired_and_the_others_stay() {
+    slots(|script| {
+        script.input(want(1, Fetch(7), "a")).input(connected(1, Fetch(7), idle(1))).input(want(2, Fetch(7), "b"));
+        script.input(want(1, Fetch(8), "c")).input(connected(1, Fetch(8), idle(3)));
+        script.actions();
+
+        script.input(Input::Released { lanes: vec![Fetch(7)] }).input(connected(2, Fetch(7), idle(2)));
+        script.input(want(1, Fetch(8), "d"));
+
+        let expected =
+            [Action::Retire(idle(1)), refuse("b", Refusal::Closed), Action::Retire(idle(2)), give("d", idle(3))];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
+#[test]
+fn a_shared_lane_stays_until_its_last_user_has_released_it() {
+    slots(|script| {
+        script.input(Input::Held { lane: Produce }).input(Input::Held { lane: Produce });
+        script.input(want(1, Produce, "a")).input(connected(1, Produce, idle(1)));
+        script.actions();
+
+        script.input(Input::Released { lanes: vec![Produce] });
+        assert_eq!(script.actions(), []);
+        script.input(Input::Released { lanes: vec![Produce] });
+
+        assert_eq!(script.actions(), [Action::Retire(idle(1))]);
     });
 }
 
