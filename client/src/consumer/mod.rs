@@ -125,8 +125,9 @@ impl Consumer {
     /// What stands in the way of some partition: [`KrafkaError::RecordDeserialization`] for a batch or record that
     /// does not decode, [`KrafkaError::NoOffset`] where there is no position and no reset policy. Such a partition
     /// waits for a [`seek`](Self::seek) while the others go on; the error comes once, and again whenever there is
-    /// nothing else to return; likewise why a group refuses this member, until it subscribes anew. A lack of
-    /// permission. [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after [`close`](Self::close).
+    /// nothing else to return; likewise why a group refuses this member, until it subscribes anew. No
+    /// permission. [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after
+    /// [`close`](Self::close).
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: records are taken only when they are returned, and fetches go on.

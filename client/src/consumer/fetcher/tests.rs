@@ -85,8 +85,8 @@ fn each_broker_has_one_fetch_in_flight() {
     });
 }
 
-/// Without the first, a leader cannot tell that we are behind; without the second, it cannot tell that its log has another
-/// past than what we read (KIP-320, KIP-595).
+/// Without the first, a leader cannot tell that we are behind; without the second, it cannot tell that its log has
+/// another past than what we read (KIP-320, KIP-595).
 #[test]
 fn a_fetch_names_the_leaders_epoch_and_that_of_the_last_record() {
     Script::run(fetcher, |script| {
