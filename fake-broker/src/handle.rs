@@ -206,7 +206,8 @@ impl FakeCluster {
     }
 
     /// Elects a replica that never got what was written from `offset` on, as an unclean election does: the records from
-    /// there on are lost, acknowledged or not, and the leader epoch rises. The batch that holds `offset` goes as a whole.
+    /// there on are lost, acknowledged or not, and the leader epoch rises. The batch that holds `offset` goes as a
+    /// whole.
     ///
     /// # Panics
     ///

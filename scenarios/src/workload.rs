@@ -210,8 +210,8 @@ pub struct Read {
     pub value: String,
 }
 
-/// The members of a group, reading in tasks of their own. On the fake, each of their polls also checks that the group has
-/// committed nothing that nobody has read: what is skipped so is lost the next time that a member dies.
+/// The members of a group, reading in tasks of their own. On the fake, each of their polls also checks that the group
+/// has committed nothing that nobody has read: what is skipped so is lost the next time that a member dies.
 pub struct Readers {
     group: String,
     fake: Option<Arc<FakeCluster>>,

@@ -113,8 +113,8 @@ impl Sequences {
         *self = Self { producer: Some(producer), next: 0, acknowledged: 0, is_known };
     }
 
-    /// Whether the partition tells a gap from a beginning: it takes any sequence from a producer that it has never heard
-    /// of (KIP-360), and would take the second batch though the first was refused. So the first one goes alone.
+    /// Whether the partition tells a gap from a beginning: it takes any sequence from a producer that it has never
+    /// heard of (KIP-360), and would take the second batch though the first was refused. So the first one goes alone.
     pub(super) fn is_guarded(&self) -> bool {
         self.is_known || self.producer == Some(ProducerId::NONE)
     }

@@ -130,8 +130,8 @@ async fn a_first_batch_that_fails_keeps_its_place() {
     }
 }
 
-/// A partition takes any sequence from a producer that it does not know (KIP-360): were more than one batch on its way, the
-/// second would be taken in the first one's place.
+/// A partition takes any sequence from a producer that it does not know (KIP-360): were more than one batch on its
+/// way, the second would be taken in the first one's place.
 #[tokio::test(start_paused = true)]
 async fn the_very_first_batch_that_fails_keeps_its_place() {
     for code in [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::NOT_ENOUGH_REPLICAS] {

@@ -48,7 +48,8 @@ pub fn commits_what_was_read(committed: &BTreeMap<(Str, i32), i64>, read: &[Read
         // Newest first: most often the first one is far enough already.
         if *offset > 0 && !next.into_iter().any(|next| next >= *offset) {
             return Err(Failure::new(format!(
-                "group commits what was read: {offset} is committed for {topic}-{partition}, and nobody has read that far"
+                "group commits what was read: {offset} is committed for {topic}-{partition}, and nobody has read \
+                     that far"
             )));
         }
     }

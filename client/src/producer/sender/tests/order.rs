@@ -52,7 +52,8 @@ fn five_batches_are_in_flight_and_the_next_one_waits_for_an_answer() {
     });
 }
 
-/// A partition takes any sequence from a producer that it does not know: the second batch must not come before the first.
+/// A partition takes any sequence from a producer that it does not know: the second batch must not come before the
+/// first.
 #[test]
 fn the_very_first_batch_goes_alone() {
     play(|play| {
