@@ -77,13 +77,9 @@ fn play_with(change: impl Fn(&mut Settings), scene: impl Fn(&mut Play<'_>)) {
     stage(change, |_| {}, scene);
 }
 
-/// Plays a scene with partitions that have taken a batch of this producer before, of no records.
-fn play_on_with(change: impl Fn(&mut Settings), scene: impl Fn(&mut Play<'_>)) {
-    stage(change, acquaint, scene);
-}
-
+/// Plays a scene with partitions that know the producer already, as if they had taken a batch of no records.
 fn play_on(scene: impl Fn(&mut Play<'_>)) {
-    play_on_with(|_| {}, scene);
+    stage(|_| {}, acquaint, scene);
 }
 
 fn acquaint(sender: &mut Sender<i32>) {
