@@ -164,13 +164,18 @@ impl World {
 
     /// The same over links of its own, for a client whose network fails alone. They do not heal by themselves.
     pub fn kafka_builder_over(&self, links: &Links) -> KafkaBuilder {
+        self.kafka_builder_from(&self.bootstrap, links)
+    }
+
+    /// The same, beginning at these bootstrap servers.
+    pub fn kafka_builder_from(&self, bootstrap: &str, links: &Links) -> KafkaBuilder {
         let number = self.clients.fetch_add(1, Relaxed);
         let connect = links.over(self.connect.clone());
         let mut environment = Environment::new(connect, self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9)));
         if self.kind != Kind::Real {
             environment = environment.wall_clock(VirtualClock(self.started));
         }
-        Kafka::builder(&self.bootstrap).client_id(format!("client-{number}")).environment(environment)
+        Kafka::builder(bootstrap).client_id(format!("client-{number}")).environment(environment)
     }
 
     /// A connected client.
