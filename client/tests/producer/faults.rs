@@ -312,6 +312,22 @@ async fn a_record_without_an_answer_says_that_it_may_have_been_written() {
     assert_eq!(stage.values(0).iter().filter(|value| *value == "1").count(), 1);
 }
 
+/// The doubt of an earlier attempt stays with a batch that expires while it waits to be sent again.
+#[tokio::test(start_paused = true)]
+async fn a_record_whose_answer_was_lost_says_so_though_it_expires_unsent() {
+    let stage = Stage::new(1).await;
+    let producer = stage.producer().delivery_timeout(40 * SECOND).build().await.expect("valid");
+    let lost = stage.fake.when(ApiKey::Produce).nth(1).after_handling().drop_connection();
+
+    let sending = producer.enqueue(record(0)).await.expect("there is room");
+    lost.wait(1).await;
+    stage.fake.nodes().into_iter().for_each(|node| stage.fake.crash(node));
+    let error = sending.await.expect_err("nobody answers any more");
+
+    assert_eq!(stage.values(0), ["0"], "it was written");
+    assert!(matches!(error, KrafkaError::DeliveryTimeout { possibly_written: true, .. }), "{error}");
+}
+
 /// PR-19, BR-056.
 #[tokio::test(start_paused = true)]
 async fn an_id_is_asked_for_until_it_comes() {
