@@ -72,8 +72,11 @@ pub(crate) enum Input<W> {
 /// What to do.
 #[derive(Debug)]
 pub(crate) enum Action<W> {
-    /// Ask any node.
-    Find(Key),
+    /// Ask any node, after so many failures in a row.
+    Find {
+        key: Key,
+        failures: u32,
+    },
     /// Tell somebody who waits; an error is one that no retry can help with.
     Found {
         waiter: W,
@@ -206,7 +209,7 @@ impl<W: Waiter> Coordinators<W> {
             if !entry.waiters.is_empty() {
                 entry.is_looking = true;
                 entry.not_before = None;
-                actions.push_back(Action::Find(key.clone()));
+                actions.push_back(Action::Find { key: key.clone(), failures: entry.attempts });
             }
             false
         });

@@ -1,5 +1,6 @@
 //! The task that keeps the view of the cluster: runs the [`Refresher`] and the [`Coordinators`] side by side.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,13 @@ use crate::drive::{self, Work};
 use crate::error::{KrafkaError, ProtocolErrorKind};
 use crate::network::{Lane, Network, Waiter};
 
+/// How long one broker may think about a question that any other could answer as well. One that hangs must not hold up
+/// all that depends on the answer for a whole request timeout.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 type Loaded = oneshot::Sender<Result<Arc<Snapshot>, KrafkaError>>;
+/// A broker's answer about a key; or why there is none.
+type CoordinatorAnswer = Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError>;
 type Found = oneshot::Sender<Result<Node, KrafkaError>>;
 
 /// What one of the two machines is told.
@@ -122,8 +129,10 @@ fn refresh(
         refresher::Action::Fetch { fetch, candidates, topics } => {
             let asking = asking.clone();
             work.start(async move {
+                // The last one may take its time: perhaps all of them are slow.
+                let patience = if candidates.len() > 1 { PATIENCE } else { asking.request_timeout };
                 let node = asking.least_loaded(candidates);
-                let result = asking.metadata(&node, topics).await;
+                let result = asking.within(patience, "Metadata", &node, asking.metadata(&node, topics)).await;
                 refresher::Input::Fetched { fetch, node, result }.into()
             });
         }
@@ -144,13 +153,13 @@ fn coordinate(
     work: &mut Work<Input>,
 ) {
     match action {
-        coordinators::Action::Find(key) => {
+        coordinators::Action::Find { key, failures } => {
             let asking = asking.clone();
             let known: Vec<Node> = current.load().nodes.values().map(|node| Node::clone(node)).collect();
             work.start(async move {
                 let candidates = if known.is_empty() { asking.bootstrap.clone() } else { known };
-                let node = asking.least_loaded(candidates);
-                let result = asking.coordinator(&node, &key).await;
+                let patience = PATIENCE.saturating_mul(1 << failures.min(16));
+                let result = asking.coordinator_within(patience, candidates, &key).await;
                 coordinators::Input::Answered { key, result }.into()
             });
         }
@@ -165,6 +174,23 @@ impl Asking {
         best.expect("the machines name at least one candidate")
     }
 
+    /// Gives up on a broker, but not on its connection: what is asked there beside this may still be answered. Having
+    /// a pending request, it is not chosen again while others are idle.
+    async fn within<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        node: &Node,
+        asked: impl Future<Output = Result<T, KrafkaError>>,
+    ) -> Result<T, KrafkaError> {
+        if patience >= self.request_timeout {
+            return asked.await;
+        }
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
+            Err(KrafkaError::timeout(format!("{what} at {node}: no answer within {patience:?}; asking another broker")))
+        })
+    }
+
     async fn metadata(&self, node: &Node, topics: Vec<Str>) -> Result<MetadataResponse, KrafkaError> {
         let connection = self.network.connection(node, Lane::Control).await?;
         let topic = |name| MetadataRequestTopic { name: Some(name), ..MetadataRequestTopic::default() };
@@ -177,7 +203,19 @@ impl Asking {
         Ok(connection.call(request, self.request_timeout).await?)
     }
 
-    async fn coordinator(&self, node: &Node, key: &Key) -> Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError> {
+    /// Asks the least loaded broker, and if that one does not answer in time, the next.
+    async fn coordinator_within(&self, patience: Duration, mut candidates: Vec<Node>, key: &Key) -> CoordinatorAnswer {
+        let node = self.least_loaded(candidates.clone());
+        let answer = self.within(patience, "FindCoordinator", &node, self.coordinator(&node, key)).await;
+        candidates.retain(|candidate| *candidate != node);
+        if candidates.is_empty() || !matches!(answer, Err(KrafkaError::Timeout { .. })) {
+            return answer;
+        }
+        let node = self.least_loaded(candidates);
+        self.within(patience, "FindCoordinator", &node, self.coordinator(&node, key)).await
+    }
+
+    async fn coordinator(&self, node: &Node, key: &Key) -> CoordinatorAnswer {
         let connection = self.network.connection(node, Lane::Control).await?;
         let version = connection.version::<FindCoordinatorRequest>()?;
         let question = coordinators::question(key, version);

@@ -4,6 +4,7 @@
 mod admin;
 mod connect;
 mod connection;
+mod hanging;
 #[cfg(feature = "tls-ring")]
 mod tls;
 

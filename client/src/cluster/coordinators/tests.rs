@@ -38,7 +38,7 @@ fn lost(group: &str, id: i32) -> Input<&'static str> {
 }
 
 fn find(group: &str) -> String {
-    said(&Action::Find(key(group)))
+    said(&Action::Find { key: key(group), failures: 0 })
 }
 
 fn found(waiter: &'static str, id: i32) -> String {
@@ -52,7 +52,7 @@ fn acts(script: &mut Test) -> Vec<String> {
 
 fn said(action: &Action<&'static str>) -> String {
     match action {
-        Action::Find((_, key)) => format!("find {key}"),
+        Action::Find { key: (_, key), .. } => format!("find {key}"),
         Action::Found { waiter, node } => format!("{waiter}: {node}"),
         Action::Fail { waiter, error } => format!("{waiter}: {error}"),
     }
@@ -61,7 +61,7 @@ fn said(action: &Action<&'static str>) -> String {
 /// Moves on until a look-up starts; how many milliseconds that took.
 fn until_asked(script: &mut Test) -> u128 {
     let start = script.elapsed();
-    while !script.actions().iter().any(|action| matches!(action, Action::Find(_))) {
+    while !script.actions().iter().any(|action| matches!(action, Action::Find { .. })) {
         script.after(Duration::from_millis(1));
     }
     (script.elapsed() - start).as_millis()
@@ -229,4 +229,25 @@ fn the_answer_is_read_in_its_version() {
     let refusal = new(vec![one("g", ErrorCode::NOT_COORDINATOR)]);
     assert_eq!(answer(&key("g"), refusal, 4), Ok(Err((ErrorCode::NOT_COORDINATOR, None))));
     assert!(answer(&key("g"), new(Vec::new()), 4).is_err());
+}
+
+/// A look-up may take longer each time: perhaps it is not the broker that is slow.
+#[test]
+fn a_look_up_knows_how_many_have_failed() {
+    coordinators(|script| {
+        let mut failures = Vec::new();
+        script.input(want("g", "w"));
+        for _ in 0..3 {
+            script.after(Duration::from_secs(5));
+            for action in script.actions() {
+                if let Action::Find { failures: failed, .. } = action {
+                    failures.push(failed);
+                    let late = KrafkaError::timeout("no answer");
+                    script.input(Input::Answered { key: key("g"), result: Err(late) });
+                }
+            }
+        }
+
+        assert_eq!(failures, [0, 1, 2]);
+    });
 }
