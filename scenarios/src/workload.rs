@@ -108,6 +108,7 @@ pub fn send_paced(
     numbers: RangeInclusive<u64>,
     (burst, pause): (u64, Duration),
 ) -> Sending {
+    #[expect(clippy::disallowed_methods, reason = "one story waits on it at a time: there is no order to draw")]
     let (progress, acked) = watch::channel(0);
     let sender = Sender {
         calls: world.calls().clone(),

@@ -25,22 +25,21 @@ fn every_story_holds_in_simulated_worlds() {
     holds(Kind::Simulated, 1..2);
 }
 
-/// Compares the traces of two runs of the same seed, and names the first line in which they differ.
+/// Tells every story twice, compares the traces, and names the first line in which they differ.
 #[test]
 fn the_same_seed_is_the_same_run() {
-    let told = ["leader_moves_mid_flight", "rebalance_under_load", "crashed_broker"];
-    for story in stories::all().into_iter().filter(|story| told.contains(&story.name)) {
-        for (kind, seed) in [(Kind::Scripted, 1), (Kind::Simulated, 1), (Kind::Simulated, 2)] {
-            let first = runner::run(&story, kind, seed);
-            let second = runner::run(&story, kind, seed);
+    for story in stories::all() {
+        for kind in [Kind::Scripted, Kind::Simulated].into_iter().filter(|kind| story.worlds.contains(*kind)) {
+            let first = runner::run(&story, kind, 2);
+            let second = runner::run(&story, kind, 2);
 
-            assert!(first.trace.len() > 20, "{} in the {kind} world left {} lines", story.name, first.trace.len());
+            assert!(!first.trace.is_empty(), "{} in the {kind} world left no trace", story.name);
             let pairs = first.trace.iter().zip(&second.trace).enumerate();
             if let Some((line, (one, other))) = pairs.into_iter().find(|(_, (one, other))| one != other) {
-                panic!("{} ({kind}, seed {seed}) differs at line {line}:\n  {one}\n  {other}", story.name);
+                panic!("{} ({kind}) differs at line {line}:\n  {one}\n  {other}", story.name);
             }
-            assert_eq!(first.trace.len(), second.trace.len(), "{} ({kind}, seed {seed})", story.name);
-            assert_eq!(first.virtual_time, second.virtual_time, "{} ({kind}, seed {seed})", story.name);
+            assert_eq!(first.trace.len(), second.trace.len(), "{} ({kind})", story.name);
+            assert_eq!(first.virtual_time, second.virtual_time, "{} ({kind})", story.name);
         }
     }
 }

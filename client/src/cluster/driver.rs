@@ -4,13 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use krafka_protocol::api::metadata::MetadataRequestTopic;
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, FindCoordinatorRequest, MetadataRequest, MetadataResponse, Str};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::coordinators::{self, Coordinators, Key};
+use super::published::Published;
 use super::refresher::{self, Refresher, Rules};
 use super::snapshot::{Node, Snapshot};
 use crate::drive::{self, Work};
@@ -102,29 +102,22 @@ impl Machine for View {
 pub(super) async fn run(
     rules: Rules,
     asking: Asking,
-    current: Arc<ArcSwap<Snapshot>>,
-    published: watch::Sender<u64>,
+    published: Arc<Published>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
     let coordinators = Coordinators::new(rules.seed);
     let mut view = View { refresher: Refresher::new(rules), coordinators };
     drive::run(&mut view, inputs, |action, work| {
         match action {
-            Action::Refresher(action) => refresh(action, &asking, &current, &published, work),
-            Action::Coordinators(action) => coordinate(action, &asking, &current, work),
+            Action::Refresher(action) => refresh(action, &asking, &published, work),
+            Action::Coordinators(action) => coordinate(action, &asking, &published, work),
         }
         std::ops::ControlFlow::Continue(())
     })
     .await;
 }
 
-fn refresh(
-    action: refresher::Action<Loaded>,
-    asking: &Asking,
-    current: &ArcSwap<Snapshot>,
-    published: &watch::Sender<u64>,
-    work: &mut Work<Input>,
-) {
+fn refresh(action: refresher::Action<Loaded>, asking: &Asking, published: &Published, work: &mut Work<Input>) {
     match action {
         refresher::Action::Fetch { fetch, candidates, topics } => {
             let asking = asking.clone();
@@ -136,26 +129,17 @@ fn refresh(
                 refresher::Input::Fetched { fetch, node, result }.into()
             });
         }
-        refresher::Action::Publish(snapshot) => {
-            let version = snapshot.version;
-            current.store(snapshot);
-            published.send_replace(version);
-        }
+        refresher::Action::Publish(snapshot) => published.publish(snapshot),
         // A waiter that is gone does not want to know.
         refresher::Action::Answer { waiter, result } => drop(waiter.send(result)),
     }
 }
 
-fn coordinate(
-    action: coordinators::Action<Found>,
-    asking: &Asking,
-    current: &ArcSwap<Snapshot>,
-    work: &mut Work<Input>,
-) {
+fn coordinate(action: coordinators::Action<Found>, asking: &Asking, published: &Published, work: &mut Work<Input>) {
     match action {
         coordinators::Action::Find { key, failures } => {
             let asking = asking.clone();
-            let known: Vec<Node> = current.load().nodes.values().map(|node| Node::clone(node)).collect();
+            let known: Vec<Node> = published.snapshot().nodes.values().map(|node| Node::clone(node)).collect();
             work.start(async move {
                 let candidates = if known.is_empty() { asking.bootstrap.clone() } else { known };
                 let patience = PATIENCE.saturating_mul(1 << failures.min(16));

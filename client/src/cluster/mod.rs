@@ -6,18 +6,19 @@
 mod coordinators;
 mod driver;
 mod merge;
+mod published;
 mod refresher;
 mod snapshot;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use krafka_protocol::Str;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::coordinators::CoordinatorKind;
 pub(crate) use self::merge::LeaderHint;
+use self::published::Published;
 pub use self::refresher::MetadataRecoveryStrategy;
 pub(crate) use self::refresher::Rules;
 #[cfg(test)]
@@ -29,25 +30,23 @@ use crate::network::Network;
 /// The view of one cluster. Cheap to clone; all clones share it.
 #[derive(Clone)]
 pub(crate) struct Cluster {
-    current: Arc<ArcSwap<Snapshot>>,
-    changes: watch::Receiver<u64>,
+    published: Arc<Published>,
     inputs: mpsc::UnboundedSender<driver::Input>,
 }
 
 impl Cluster {
     /// Starts the task that keeps the view. Nothing is sent before somebody asks.
     pub(crate) fn start(network: Network, rules: Rules, allow_auto_create: bool, request_timeout: Duration) -> Self {
-        let current = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
-        let (published, changes) = watch::channel(0);
+        let published = Arc::<Published>::default();
         let (inputs, receiver) = mpsc::unbounded_channel();
         let asking = driver::Asking { network, bootstrap: rules.bootstrap.clone(), allow_auto_create, request_timeout };
-        tokio::spawn(driver::run(rules, asking, current.clone(), published, receiver));
-        Self { current, changes, inputs }
+        tokio::spawn(driver::run(rules, asking, published.clone(), receiver));
+        Self { published, inputs }
     }
 
     /// What is known now.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.current.load_full()
+        self.published.snapshot()
     }
 
     /// The next snapshot that differs from the one of version `since`; at once, if there is one.
@@ -55,12 +54,7 @@ impl Cluster {
     /// # Cancel safety
     /// Nothing is lost by dropping the future.
     pub(crate) async fn changed(&self, since: u64) -> Arc<Snapshot> {
-        let mut changes = self.changes.clone();
-        // The sender lives in the task; without it nothing will ever change again.
-        if changes.wait_for(|version| *version > since).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        self.snapshot()
+        self.published.newer(since).await
     }
 
     /// Waits for a fetch that covers these topics, and returns the snapshot after it.

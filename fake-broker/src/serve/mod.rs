@@ -60,6 +60,10 @@ pub(crate) enum Order {
 impl Shared {
     pub(crate) fn new(cluster: Cluster, clock: Arc<dyn Clock>) -> Arc<Self> {
         let core = Core { cluster, orders: BTreeMap::new(), next_connection: 0, deadline: None, ended: false };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "only the TCP shell listens, whose runs are not repeated exactly"
+        )]
         let (nodes_changed, _) = watch::channel(0);
         Arc::new(Self { core: Mutex::new(core), clock, deadline_moved: Notify::new(), nodes_changed })
     }
