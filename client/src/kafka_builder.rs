@@ -204,6 +204,9 @@ impl KafkaBuilder {
     /// server that is no Kafka broker) is returned at once; otherwise the servers are tried until the bootstrap
     /// timeout, and the error names each of them and why it failed.
     ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    ///
     /// # Cancel safety
     /// Dropping the future closes what was opened.
     pub async fn connect(self) -> Result<Kafka> {

@@ -38,6 +38,7 @@ impl Cluster {
     /// Starts the task that keeps the view. Nothing is sent before somebody asks.
     pub(crate) fn start(network: Network, rules: Rules, allow_auto_create: bool, request_timeout: Duration) -> Self {
         let published = Arc::<Published>::default();
+        // Each call puts in one small input at most, and the task takes them in as they come.
         let (inputs, receiver) = mpsc::unbounded_channel();
         let asking = driver::Asking { network, bootstrap: rules.bootstrap.clone(), allow_auto_create, request_timeout };
         tokio::spawn(driver::run(rules, asking, published.clone(), receiver));

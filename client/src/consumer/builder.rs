@@ -280,6 +280,7 @@ impl ConsumerBuilder {
             remote.cluster.snapshot(),
             environment.seed() ^ owner,
         );
+        // Each call puts in one small input at most, and the task takes them in as they come.
         let (inputs, receiver) = mpsc::unbounded_channel();
         tokio::spawn(driver::run(engine, receiver, shared.clone(), remote.clone(), self.listener));
         let decompressor = Decompressor::new(config.max_decompressed_bytes);

@@ -126,7 +126,8 @@ impl Consumer {
     /// does not decode, [`KrafkaError::NoOffset`] where there is no position and no reset policy. Such a partition
     /// waits for a [`seek`](Self::seek) while the others go on; the error comes once, and again whenever there is
     /// nothing else to return; likewise why a group refuses this member, until it subscribes anew. No
-    /// permission. [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after
+    /// permission. [`KrafkaError::IllegalState`] while there is neither a subscription nor an assignment.
+    /// [`KrafkaError::Wakeup`] after [`wakeup`](Self::wakeup), [`KrafkaError::Closed`] after
     /// [`close`](Self::close).
     ///
     /// # Cancel safety

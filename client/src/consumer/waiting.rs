@@ -29,6 +29,9 @@ impl Consumer {
         if let Some(error) = &core.closed {
             return Err(error.clone());
         }
+        if matches!(core.mode, Mode::Idle) {
+            return Err(nothing_to_read());
+        }
         if core.enter() && core.wake() {
             drop(core);
             self.tell(Input::Woken)?;
@@ -207,4 +210,9 @@ impl Consumer {
         self.shared.arrivals.notify_waiters();
         Ok(())
     }
+}
+
+#[cold]
+fn nothing_to_read() -> KrafkaError {
+    KrafkaError::illegal_state("the consumer has nothing to read: call subscribe or assign before poll and recv")
 }

@@ -79,6 +79,7 @@ impl Dialer {
             is_muted: AtomicBool::new(false),
             pending: AtomicUsize::new(0),
         });
+        // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();
         tokio::spawn(driver::run(stream, reader, rules, shared.clone(), receiver));
         Ok(Connection { shared, inputs })

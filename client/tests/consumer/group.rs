@@ -526,5 +526,6 @@ async fn a_member_that_the_group_refuses_hears_why_until_it_subscribes_anew() {
     consumer.recv().await.expect_err("there is nothing to wait for");
 
     consumer.unsubscribe().await.expect("it can be given up");
-    assert!(consumer.poll(second).await.expect("no error any more").is_empty());
+    let error = consumer.poll(second).await.expect_err("there is nothing to read any more").to_string();
+    assert!(error.contains("call subscribe or assign"), "the refusal is forgotten: {error}");
 }

@@ -33,6 +33,24 @@ async fn names_that_no_topic_can_have_are_refused_where_they_are_given() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reading_nothing_is_a_mistake_and_no_wait() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
+
+    let never_subscribed = consumer.recv().await.expect_err("there is nothing to read");
+    consumer.subscribe(&["t"]).await.expect("subscribed");
+    let subscribed = consumer.poll(Duration::from_millis(1)).await;
+    consumer.unsubscribe().await.expect("unsubscribed");
+    let no_longer = consumer.poll(Duration::from_secs(3600)).await.expect_err("there is nothing to read any more");
+
+    assert!(subscribed.is_ok(), "{subscribed:?}");
+    for error in [never_subscribed, no_longer] {
+        assert!(matches!(error, KrafkaError::IllegalState { .. }), "{error:?}");
+        assert!(error.to_string().contains("call subscribe or assign"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn negative_partitions_are_refused_where_they_are_given() {
     let world = World::new(&[("t", 1)]).await;
     let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
