@@ -124,6 +124,9 @@ impl Accumulator {
         if len > self.most {
             return self.too_large(record, len + HEADER_LEN);
         }
+        if let Some(negative) = record.timestamp_ms.filter(|timestamp| *timestamp < 0) {
+            return no_such_time(record, negative);
+        }
         let Some(topic) = self.topics.get(record.topic.as_bytes()) else { return Append::NeedsTopic };
         // Moving away from a sticky partition takes another turn, and may meet another task doing the same.
         loop {
@@ -372,6 +375,16 @@ impl Drop for Starving<'_> {
     fn drop(&mut self) {
         self.0.starving.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+#[cold]
+fn no_such_time(record: &Record, timestamp_ms: i64) -> Append {
+    let message = format!(
+        "a record for topic '{}' has the timestamp {timestamp_ms}: it must not be negative; leave it out for the time \
+         of sending",
+        record.topic()
+    );
+    Append::Refused(Box::new(KrafkaError::config(message)))
 }
 
 /// Asks the user's partitioner.

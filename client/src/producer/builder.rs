@@ -270,6 +270,7 @@ impl ProducerBuilder {
         let owner = kafka.next_owner();
         let seed = environment.seed().wrapping_add(owner);
         let counters = Arc::new(Counters::default());
+        // Bounded by the memory of the batches that the inputs are about, and by the calls that wait.
         let (inputs, receiver) = mpsc::unbounded_channel();
         let accumulator = Arc::new(Accumulator::new(settings.clone(), partitioner, inputs, counters.clone(), seed));
         let world = World {

@@ -15,8 +15,11 @@ use krafka_protocol::Str;
 /// ```
 /// use krafka::Record;
 ///
-/// let record = Record::new("orders", "42 apples").key("customer-1").header("trace",
-/// "4711").timestamp_ms(1_700_000_000_000); assert_eq!(record.topic(), "orders");
+/// let record = Record::new("orders", "42 apples")
+///     .key("customer-1")
+///     .header("trace", "4711")
+///     .timestamp_ms(1_700_000_000_000);
+/// assert_eq!(record.topic(), "orders");
 ///
 /// // A record without a value deletes its key from a compacted topic.
 /// let tombstone = Record::tombstone("orders", "customer-1");
@@ -94,7 +97,8 @@ impl Record {
     /// Sets the time of the event that the record tells of, in milliseconds since 1970.
     ///
     /// Without it, it is the time at which the record is sent. A topic with `message.timestamp.type=LogAppendTime`
-    /// replaces either.
+    /// replaces either. A negative time is refused when the record is sent, as in the Java client: Kafka takes -1 for
+    /// "no timestamp".
     #[inline]
     pub fn timestamp_ms(mut self, timestamp_ms: i64) -> Self {
         self.timestamp_ms = Some(timestamp_ms);

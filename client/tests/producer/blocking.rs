@@ -77,6 +77,18 @@ async fn an_impossible_name_is_refused_at_once() {
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_negative_timestamp_is_refused_at_once() {
+    let stage = Stage::new(1).await;
+    let producer = stage.build().await;
+
+    for timestamp in [-1, i64::MIN] {
+        let record = Record::new("t", "x").timestamp_ms(timestamp);
+        let error = producer.send(record).await.expect_err("Kafka takes it for no timestamp");
+        assert!(error.to_string().contains(&format!("timestamp {timestamp}: it must not be negative")), "{error}");
+    }
+}
+
 /// Trap 33.
 #[tokio::test(start_paused = true)]
 async fn a_partition_that_does_not_exist_is_refused_after_one_look() {
