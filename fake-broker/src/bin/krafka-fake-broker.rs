@@ -26,7 +26,7 @@ Usage: krafka-fake-broker [OPTIONS]
   --help                     print this
 
 When it is ready it prints BOOTSTRAP=host:port,… on one line. It ends when its
-standard input closes, or with SIGINT or SIGTERM.";
+standard input closes, or with SIGINT, SIGTERM or SIGHUP.";
 
 /// What is wrong with the command line, or with the machine.
 enum Failure {
@@ -143,21 +143,27 @@ async fn serve(builder: FakeClusterBuilder) -> io::Result<()> {
 struct Ended {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
 impl Ended {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
     async fn wait(&mut self) {
         tokio::select! {
-            // All three end the program alike.
+            // All of them end the program alike.
             biased;
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
             () = input_closed() => {}
         }
     }

@@ -70,6 +70,12 @@ pub(crate) fn check(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Re
     check_records(settings, batch, wall_ms)
 }
 
+/// Whether a time is too far ahead. There is no bound to the past but the one that Kafka's own arithmetic has: so far
+/// back that the distance does not fit an i64, it comes out as the future.
+fn is_untimely(timestamp: i64, wall_ms: i64) -> bool {
+    timestamp.wrapping_sub(wall_ms) > MAX_FUTURE_MS
+}
+
 /// Checks the records: readable, numbered from 0, on a compacted topic with keys, and none from the far future.
 fn check_records(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Result<(), BatchError> {
     let mut decompressor = Decompressor::default();
@@ -84,9 +90,16 @@ fn check_records(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Resul
         if settings.compacted && record.key.is_none() {
             keyless.push((index, "Compacted topic cannot accept message without key.".to_owned()));
         }
-        if !settings.log_append_time && record.timestamp != NO_TIMESTAMP && record.timestamp > wall_ms + MAX_FUTURE_MS {
-            let timestamp = record.timestamp;
-            untimely.push((index, format!("Timestamp {timestamp} of message with offset {index} is out of range.")));
+        let timestamp = record.timestamp;
+        if !settings.log_append_time && timestamp != NO_TIMESTAMP && is_untimely(timestamp, wall_ms) {
+            let (earliest, latest) = (wall_ms - i64::MAX, wall_ms + MAX_FUTURE_MS);
+            untimely.push((
+                index,
+                format!(
+                    "Timestamp {timestamp} of message with offset {index} is out of range. The timestamp should be \
+                     within [{earliest}, {latest}]"
+                ),
+            ));
         }
     }
     // Kafka answers one kind of fault; records without keys are the first that it looks for.

@@ -90,6 +90,7 @@ impl Shared {
         }
         let connection = ConnectionId(core.next_connection);
         core.next_connection += 1;
+        // A connection has one request at work, so that few orders wait.
         let (sender, orders) = mpsc::unbounded_channel();
         core.orders.insert(connection, sender);
         let now = self.clock.now();

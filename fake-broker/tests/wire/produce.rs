@@ -138,6 +138,7 @@ fn records_of_the_far_future_are_refused() {
         let mut wire = target.connect().await;
 
         assert_eq!(refusal(&mut wire, &topic, batch_at(time() + 7_200_000, &["a"])).await, "INVALID_TIMESTAMP");
+        assert_eq!(refusal(&mut wire, &topic, batch_at(i64::MIN, &["a"])).await, "INVALID_TIMESTAMP");
         assert_eq!(written(&mut wire, &topic, batch_at(time() + 600_000, &["a"])).await, 0);
     });
 }
