@@ -113,6 +113,9 @@ fn parse() -> Result<Option<Options>, String> {
     if options.cluster.is_empty() {
         return Err("which cluster?".to_owned());
     }
+    if !Cluster::is_known(&options.cluster) {
+        return Err(format!("there is no cluster '{}'", options.cluster));
+    }
     if options.nodes == Some(0) {
         return Err("--nodes must be at least 1".to_owned());
     }

@@ -123,6 +123,7 @@ fn parse() -> Result<Option<Options>, String> {
 
     let all = stories::all();
     let mut options = Options { stories: Vec::new(), kinds: Vec::new(), seeds: SEEDS, trace: false };
+    let mut has_seeds = false;
     let mut parser = lexopt::Parser::from_env();
     let words = |error: lexopt::Error| error.to_string();
     while let Some(argument) = parser.next().map_err(words)? {
@@ -139,11 +140,14 @@ fn parse() -> Result<Option<Options>, String> {
                     other => return Err(format!("there is no world '{other}' here: it is 'scripted' or 'simulated'")),
                 })
             }
+            Long("seed" | "seeds") if has_seeds => return Err("--seed and --seeds: one of them, once".to_owned()),
             Long("seed") => {
+                has_seeds = true;
                 let seed: u64 = parser.value().map_err(words)?.parse().map_err(words)?;
                 options.seeds = seed..seed + 1;
             }
             Long("seeds") => {
+                has_seeds = true;
                 let range = parser.value().map_err(words)?.string().map_err(words)?;
                 let parsed = range.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
                 options.seeds = parsed.filter(|range: &Range<u64>| !range.is_empty()).ok_or_else(|| {

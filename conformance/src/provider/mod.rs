@@ -48,6 +48,12 @@ impl Cluster {
         }
     }
 
+    /// Whether there is a cluster of this name, though it may not start.
+    #[must_use]
+    pub fn is_known(name: &str) -> bool {
+        matches!(name, "fake" | "external" | "testcontainers") || is_version(name)
+    }
+
     /// Its bootstrap servers.
     #[must_use]
     pub fn bootstrap(&self) -> &str {
