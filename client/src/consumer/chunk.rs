@@ -118,7 +118,7 @@ impl Chunk {
                     topic: Arc::clone(&self.name.topic),
                     partition: self.name.partition,
                     offset: record.offset,
-                    timestamp: record.timestamp,
+                    timestamp_ms: record.timestamp,
                     timestamp_type: open.timestamp_type,
                     key: record.key.map(|key| payload.slice_ref(key)),
                     value: record.value.map(|value| payload.slice_ref(value)),

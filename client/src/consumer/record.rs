@@ -19,7 +19,7 @@ pub struct ConsumerRecord {
     /// The record's offset in its partition.
     pub offset: i64,
     /// The timestamp, in milliseconds since 1970; -1 if the record has none.
-    pub timestamp: i64,
+    pub timestamp_ms: i64,
     /// Whether the producer or the broker set the timestamp.
     pub timestamp_type: TimestampType,
     /// The key; `None` is not the same as empty.
@@ -39,7 +39,7 @@ impl ConsumerRecord {
     pub fn detach(&self) -> Self {
         let record = records::Record {
             offset: self.offset,
-            timestamp: self.timestamp,
+            timestamp: self.timestamp_ms,
             key: self.key.clone(),
             value: self.value.clone(),
             headers: self.headers.0.as_deref().cloned().unwrap_or_default(),

@@ -18,7 +18,7 @@ async fn records_are_read_with_all_they_carry() {
 
     let record = &records[1];
     assert_eq!((&*record.topic, record.partition, record.offset), ("t", 0, 1));
-    assert_eq!((record.timestamp, record.timestamp_type), (1_001, TimestampType::CreateTime));
+    assert_eq!((record.timestamp_ms, record.timestamp_type), (1_001, TimestampType::CreateTime));
     assert_eq!((record.key.as_deref(), record.value.as_deref()), (Some(&b"key"[..]), Some(&b"b"[..])));
     assert!(record.headers.is_empty());
     assert_eq!(record.leader_epoch, world.fake.leader_epoch("t", 0));

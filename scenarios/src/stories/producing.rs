@@ -26,7 +26,7 @@ pub async fn one_record_through_every_room(world: &World) -> Result<()> {
     ensure!((&*read.topic, read.partition, read.offset) == (&*topic.name, 0, 0), "read from {}", read.topic);
     ensure!(read.key.as_deref() == Some(b"key"), "the key came back as {:?}", read.key);
     ensure!(read.value.as_deref() == Some(b"value"), "the value came back as {:?}", read.value);
-    ensure!(read.timestamp == 1_700_000_000_123, "the timestamp came back as {}", read.timestamp);
+    ensure!(read.timestamp_ms == 1_700_000_000_123, "the timestamp came back as {}", read.timestamp_ms);
     let headers: Vec<_> = read.headers.iter().map(|header| (header.name(), header.value)).collect();
     let expected = [("name".into(), Some(b"content".as_slice()))];
     ensure!(headers == expected, "the headers came back as {headers:?}");

@@ -115,7 +115,7 @@ fn the_broker_s_timestamp_counts_where_the_topic_says_so() {
 
     chunk(0, &[bytes]).decode(100, &mut decoding(), &mut out).expect("it decodes");
 
-    let stamps: Vec<_> = out.iter().map(|record| (record.timestamp, record.timestamp_type)).collect();
+    let stamps: Vec<_> = out.iter().map(|record| (record.timestamp_ms, record.timestamp_type)).collect();
     assert_eq!(stamps, [(5_555, TimestampType::LogAppendTime); 2]);
 }
 
