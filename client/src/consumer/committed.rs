@@ -9,7 +9,7 @@ use krafka_protocol::api::offset_fetch::{
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, Str};
 
-use super::attempts::Attempts;
+use super::attempts::{self, Attempts};
 use super::fetcher::Complaint;
 use super::record::OffsetAndMetadata;
 use super::subscription::{Claim, Position};
@@ -23,6 +23,12 @@ pub(crate) struct Want {
     pub(crate) claim: Claim,
     pub(crate) topic: Str,
     pub(crate) partition: i32,
+}
+
+impl attempts::Want for Want {
+    fn claim(&self) -> Claim {
+        self.claim
+    }
 }
 
 #[derive(Debug)]
@@ -59,8 +65,7 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) struct Loader {
     group: Str,
-    attempts: Attempts,
-    wanted: Vec<Want>,
+    attempts: Attempts<Want>,
     actions: VecDeque<Action>,
     now: Option<Instant>,
 }
@@ -68,16 +73,14 @@ pub(crate) struct Loader {
 impl Loader {
     pub(crate) fn new(group: Str, backoff: Backoff, rng: Rng) -> Self {
         let attempts = Attempts::new(backoff, rng);
-        Self { group, attempts, wanted: Vec::new(), actions: VecDeque::new(), now: None }
+        Self { group, attempts, actions: VecDeque::new(), now: None }
     }
 
     fn ask(&mut self, now: Instant) {
-        let due = self.wanted.iter().filter(|want| self.attempts.is_due(want.claim, now));
-        let asked: Vec<Want> = due.cloned().collect();
+        let asked = self.attempts.take_due(now);
         if asked.is_empty() {
             return;
         }
-        asked.iter().for_each(|want| self.attempts.started(want.claim));
         let partitions = asked.iter().map(|want| (want.topic.clone(), want.partition));
         let request = request(&self.group, partitions);
         self.actions.push_back(Action::Ask { request, asked });
@@ -130,12 +133,9 @@ impl Machine for Loader {
     fn handle(&mut self, input: Input, now: Instant) {
         self.now = Some(now);
         match input {
-            Input::Wanted(wanted) => {
-                self.attempts.keep(&wanted.iter().map(|want| want.claim).collect());
-                self.wanted = wanted;
-            }
+            Input::Wanted(wanted) => self.attempts.want(wanted),
             Input::Answered { asked, answer } => {
-                self.wanted.retain(|want| !asked.iter().any(|asked| asked.claim == want.claim));
+                self.attempts.answered(&asked);
                 self.answered(asked, answer, now);
             }
         }

@@ -14,7 +14,7 @@ use krafka_protocol::api::offset_for_leader_epoch::{
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, Str};
 
-use super::attempts::Attempts;
+use super::attempts::{self, Attempts};
 use super::fetcher::Complaint;
 use super::subscription::{Claim, Position};
 use crate::KrafkaError;
@@ -31,6 +31,22 @@ pub(crate) struct Want {
     /// Node and epoch.
     pub(crate) leader: Option<(i32, i32)>,
     pub(crate) position: Position,
+}
+
+impl attempts::Want for Want {
+    fn claim(&self) -> Claim {
+        self.claim
+    }
+}
+
+impl attempts::WantOfLeader for Want {
+    fn topic(&self) -> &Str {
+        &self.topic
+    }
+
+    fn leader(&self) -> Option<i32> {
+        self.leader.map(|(node, _)| node)
+    }
 }
 
 #[derive(Debug)]
@@ -72,8 +88,7 @@ pub(crate) enum Action {
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) struct Validator {
-    attempts: Attempts,
-    wanted: Vec<Want>,
+    attempts: Attempts<Want>,
     actions: VecDeque<Action>,
     now: Option<Instant>,
 }
@@ -81,27 +96,11 @@ pub(crate) struct Validator {
 impl Validator {
     pub(crate) fn new(backoff: Backoff, rng: Rng) -> Self {
         let attempts = Attempts::new(backoff, rng);
-        Self { attempts, wanted: Vec::new(), actions: VecDeque::new(), now: None }
+        Self { attempts, actions: VecDeque::new(), now: None }
     }
 
     fn ask(&mut self, now: Instant) {
-        let mut by_node: BTreeMap<i32, Vec<Want>> = BTreeMap::new();
-        let mut leaderless = BTreeSet::new();
-        for want in &self.wanted {
-            if !self.attempts.is_due(want.claim, now) {
-                continue;
-            }
-            match want.leader {
-                Some((node, _)) => {
-                    self.attempts.started(want.claim);
-                    by_node.entry(node).or_default().push(want.clone());
-                }
-                None => {
-                    self.attempts.failed(want.claim, now);
-                    leaderless.insert(want.topic.clone());
-                }
-            }
-        }
+        let (by_node, leaderless) = self.attempts.take_due_by_leader(now);
         if !leaderless.is_empty() {
             self.actions.push_back(Action::Refresh { topics: leaderless.into_iter().collect() });
         }
@@ -170,12 +169,9 @@ impl Machine for Validator {
     fn handle(&mut self, input: Input, now: Instant) {
         self.now = Some(now);
         match input {
-            Input::Wanted(wanted) => {
-                self.attempts.keep(&wanted.iter().map(|want| want.claim).collect());
-                self.wanted = wanted;
-            }
+            Input::Wanted(wanted) => self.attempts.want(wanted),
             Input::Answered { asked, answer } => {
-                self.wanted.retain(|want| !asked.iter().any(|asked| asked.claim == want.claim));
+                self.attempts.answered(&asked);
                 self.answered(asked, answer, now);
             }
         }

@@ -118,7 +118,7 @@ fn nothing_is_asked_once_nobody_wants_it() {
         script.actions();
 
         script.input(Input::Answered { asked, answer: Err(KrafkaError::timeout("no answer")) });
-        script.close(Input::Wanted(Vec::new()), |resetter| resetter.wanted.len());
+        script.close(Input::Wanted(Vec::new()), |resetter| resetter.attempts.wanted.len());
 
         assert_eq!(words(script), ["refresh"]);
     });
