@@ -53,7 +53,7 @@ impl fmt::Display for Versions {
 /// A message, or a structure inside one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MessageSchema {
-    /// The name of the Rust type.
+    /// The name that Kafka's schema gives it.
     pub name: &'static str,
     /// The API's number, for requests and responses.
     pub key: Option<i16>,

@@ -46,11 +46,13 @@ pub(crate) struct MessageAttributes {
     /// The first flexible version.
     pub(crate) flexible: Option<i16>,
     pub(crate) response: Option<syn::Path>,
+    /// The schema's name, if it is not the struct's.
+    pub(crate) name: Option<syn::LitStr>,
 }
 
 impl MessageAttributes {
     pub(crate) fn parse(attributes: &[Attribute], name: &syn::Ident) -> Result<Self> {
-        let (mut key, mut versions, mut flexible, mut response) = (None, None, None, None);
+        let (mut key, mut versions, mut flexible, mut response, mut kafkas) = (None, None, None, None, None);
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("message")) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("key") {
@@ -61,8 +63,10 @@ impl MessageAttributes {
                     once(&mut flexible, &meta, open_range)
                 } else if meta.path.is_ident("response") {
                     once(&mut response, &meta, |meta| meta.value()?.parse::<syn::Path>())
+                } else if meta.path.is_ident("name") {
+                    once(&mut kafkas, &meta, |meta| meta.value()?.parse::<syn::LitStr>())
                 } else {
-                    Err(meta.error("a message has `key`, `versions`, `flexible` and `response`"))
+                    Err(meta.error("a message has `key`, `versions`, `flexible`, `response` and `name`"))
                 }
             })?;
         }
@@ -82,7 +86,7 @@ impl MessageAttributes {
         if let (Some(response), None) = (&response, key) {
             return Err(Error::new(response.span(), "a request needs the API's number: `key = 1`"));
         }
-        Ok(Self { key, versions, flexible, response })
+        Ok(Self { key, versions, flexible, response, name: kafkas })
     }
 }
 

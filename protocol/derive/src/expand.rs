@@ -26,6 +26,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
     let Parts { default, size, put, take, request, nested } = Parts::of(input, &message, &fields);
     let (ident, name) = (&input.ident, input.ident.to_string());
+    let schema_name = message.name.as_ref().map_or_else(|| name.clone(), syn::LitStr::value);
     let (min, max) = (message.versions.min, message.versions.max);
     let versions = field::versions(message.versions);
     let flexible_from = field::flexible(message.flexible);
@@ -61,7 +62,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         impl ::krafka_protocol::Message for #ident {
             const SCHEMA: &'static ::krafka_protocol::schema::MessageSchema =
                 &::krafka_protocol::schema::MessageSchema {
-                    name: #name,
+                    name: #schema_name,
                     key: #key,
                     versions: #versions,
                     flexible: #flexible_from,

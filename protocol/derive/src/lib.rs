@@ -12,6 +12,7 @@
 //! | `flexible = 12..`    | the versions in the flexible encoding; without it, none                           |
 //! | `key = 1`            | the API's number, on a request and on its response                                |
 //! | `response = Foo`     | makes it a `Request` with that response                                           |
+//! | `name = "Foo"`       | Kafka's name, where two structures of a file share it; without it, the struct's   |
 //!
 //! On a field, `#[field(…)]`, all optional:
 //!

@@ -122,7 +122,7 @@ fn unknown_attributes_are_refused() {
     );
     assert_eq!(
         complaint(quote!(#[message(version = 3)]), quote!()),
-        "a message has `key`, `versions`, `flexible` and `response`"
+        "a message has `key`, `versions`, `flexible`, `response` and `name`"
     );
 }
 

@@ -106,12 +106,12 @@ struct ProbeRequest {
     #[field(versions = 2..=4, nullable = 3..=4, ignorable)]
     text: Option<Str>,
     #[field(versions = 4.., tag = 0)]
-    parts: Vec<Part>,
+    parts: Vec<ProbePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 4..=5, flexible = 3..)]
-struct Part {
+#[message(versions = 4..=5, flexible = 3.., name = "Part")]
+struct ProbePart {
     index: i16,
 }
 
