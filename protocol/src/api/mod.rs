@@ -1,26 +1,42 @@
 //! The APIs that we speak: one line in the table below, one file beside this one.
 
+pub mod add_raft_voter;
+pub mod allocate_producer_ids;
 pub mod api_versions;
+pub mod assign_replicas_to_dirs;
+pub mod consumer_group_describe;
+pub mod consumer_group_heartbeat;
+pub mod controller_registration;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_topics;
 pub mod describe_cluster;
+pub mod describe_topic_partitions;
+pub mod describe_transactions;
 pub mod fetch;
 pub mod find_coordinator;
+pub mod get_telemetry_subscriptions;
 pub mod heartbeat;
 pub mod init_producer_id;
 pub mod join_group;
 mod key;
 pub mod leave_group;
+pub mod list_config_resources;
 pub mod list_offsets;
+pub mod list_transactions;
 pub mod metadata;
 pub mod offset_commit;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
+pub mod push_telemetry;
+pub mod remove_raft_voter;
 pub mod sasl_authenticate;
 pub mod sasl_handshake;
 pub mod sync_group;
+pub mod unregister_broker;
+pub mod unregister_controller;
+pub mod update_raft_voter;
 
 use std::any::Any;
 
