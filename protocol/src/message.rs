@@ -53,7 +53,7 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
 pub trait Request: Message {
     /// The API.
     const KEY: ApiKey;
-    /// The versions that we speak.
+    /// The versions that can be encoded and decoded: [`MessageSchema::versions`].
     const VERSIONS: Versions;
     /// The answer.
     type Response: Message;

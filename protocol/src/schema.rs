@@ -20,6 +20,21 @@ impl Versions {
         Self { min, max }
     }
 
+    /// These and `version`, which Kafka marks unstable and which stands directly before or after them: but only with
+    /// the feature `unstable-protocol`.
+    ///
+    /// The derive calls this, so that the feature that counts is this crate's, wherever the message is declared.
+    #[doc(hidden)]
+    pub const fn with_unstable(self, version: i16) -> Self {
+        if !cfg!(feature = "unstable-protocol") {
+            self
+        } else if version < self.min {
+            Self { min: version, ..self }
+        } else {
+            Self { max: version, ..self }
+        }
+    }
+
     /// Whether `version` is one of these.
     #[inline]
     pub const fn contains(&self, version: i16) -> bool {
@@ -57,7 +72,8 @@ pub struct MessageSchema {
     pub name: &'static str,
     /// The API's number, for requests and responses.
     pub key: Option<i16>,
-    /// The versions that can be encoded and decoded.
+    /// The versions that can be encoded and decoded. Those of its fields may reach one further, to an unstable version
+    /// for which the feature `unstable-protocol` is off.
     pub versions: Versions,
     /// The first version in the flexible encoding, if there is one.
     pub flexible: Option<i16>,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use krafka_protocol::frame::{Frame, encode_request};
 use krafka_protocol::machine::Machine;
+use krafka_protocol::versions::{API_VERSIONS_MAX, API_VERSIONS_MIN};
 use krafka_protocol::{
     ApiKey, ApiVersionsRequest, ApiVersionsResponse, DecodeError, ErrorCode, Message, Reader, Request,
     SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse, Str,
@@ -77,7 +78,7 @@ impl Handshake {
             correlation_id: -1,
             actions: VecDeque::new(),
         };
-        handshake.ask_versions(ApiVersionsRequest::VERSIONS.max);
+        handshake.ask_versions(API_VERSIONS_MAX);
         handshake
     }
 
@@ -136,9 +137,9 @@ impl Handshake {
 
     fn versions_refused(&mut self, sent: i16, refusal: &ApiVersionsResponse) {
         let range = refusal.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions as i16);
-        let retry = range.map_or(0, |range| range.max_version.min(ApiVersionsRequest::VERSIONS.max));
+        let retry = range.map_or(0, |range| range.max_version.min(API_VERSIONS_MAX));
         // A hint that is not lower than what was refused would be refused again, for ever.
-        if retry < sent && retry >= ApiVersionsRequest::VERSIONS.min {
+        if retry < sent && retry >= API_VERSIONS_MIN {
             self.ask_versions(retry);
         } else {
             let message =

@@ -34,9 +34,11 @@ impl Versions {
         Some((self.ranges[index].1, self.ranges[index].2))
     }
 
-    /// The highest version that both sides speak.
+    /// The highest version that both sides speak. On ours that is what Kafka 4.4 serves: the codec knows older
+    /// versions, in which nothing here was written or tested, and perhaps an unstable one.
     pub(crate) fn negotiate<R: Request>(&self) -> Result<i16, Mismatch> {
-        let ours = (R::VERSIONS.min, R::VERSIONS.max);
+        let ours = R::KEY.offered().unwrap_or(R::VERSIONS);
+        let ours = (ours.min, ours.max);
         let theirs = self.range(R::KEY);
         match theirs {
             Some((min, max)) if min.max(ours.0) <= max.min(ours.1) => Ok(max.min(ours.1)),
@@ -73,7 +75,8 @@ impl Mismatch {
 
 #[cfg(test)]
 mod tests {
-    use krafka_protocol::MetadataRequest;
+    use krafka_protocol::versions::{METADATA_MAX, METADATA_MIN};
+    use krafka_protocol::{InitProducerIdRequest, ListOffsetsRequest, MetadataRequest};
 
     use super::*;
 
@@ -85,11 +88,19 @@ mod tests {
 
     #[test]
     fn the_highest_common_version_is_spoken() {
-        let ours = MetadataRequest::VERSIONS;
-
         assert_eq!(negotiate(0, 12), Ok(12));
-        assert_eq!(negotiate(0, i16::MAX), Ok(ours.max));
-        assert_eq!(negotiate(ours.min, ours.min), Ok(ours.min));
+        assert_eq!(negotiate(0, i16::MAX), Ok(METADATA_MAX));
+        assert_eq!(negotiate(METADATA_MIN, METADATA_MIN), Ok(METADATA_MIN));
+    }
+
+    /// The codec may know more: versions of Kafka 3.9, and unstable ones.
+    #[test]
+    fn what_kafka_4_4_does_not_serve_is_not_spoken() {
+        let versions = Versions::new(vec![(ApiKey::InitProducerId as i16, 0, 6), (ApiKey::ListOffsets as i16, 0, 0)])
+            .expect("good ranges");
+
+        assert_eq!(versions.negotiate::<InitProducerIdRequest>(), Ok(5));
+        assert!(versions.negotiate::<ListOffsetsRequest>().is_err());
     }
 
     /// AV-06.

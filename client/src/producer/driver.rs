@@ -169,8 +169,7 @@ async fn identify(network: &Network, cluster: &Cluster, timeout: Duration) -> Re
         transactional_id: None,
         // Of no effect without a transactional id; what the Java client sends.
         transaction_timeout_ms: i32::MAX,
-        producer_id: -1,
-        producer_epoch: -1,
+        ..InitProducerIdRequest::default()
     };
     let connection = network.connection(node, Lane::Control).await.map_err(|error| explained(error.into()))?;
     let response = connection.call(request, timeout).await.map_err(|error| explained(error.into()))?;

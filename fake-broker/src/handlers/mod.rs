@@ -93,13 +93,14 @@ table! {
     }
 }
 
-/// The versions of an API that a node serves: what its Kafka version has, as far as we speak it.
+/// The versions of an API that a node serves: what its Kafka version has, from the lowest that Kafka 4.4
+/// serves up. The codec may know more APIs and versions than nodes do.
 pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions> {
     if !SERVED.contains(&key) {
         return None;
     }
     let real = state.nodes.find(node)?.version.versions(key)?;
-    let ours = key.versions()?;
+    let ours = key.offered()?;
     let range = Versions { min: real.min.max(ours.min), max: real.max.min(ours.max) };
     (range.min <= range.max).then_some(range)
 }

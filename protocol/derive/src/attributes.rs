@@ -37,12 +37,38 @@ impl OpenRange {
         }
         Ok(range)
     }
+
+    /// Adds the one version that this is to `stable`, and refuses one that does not follow or precede it.
+    fn beside(&self, stable: Range) -> Result<(Range, Option<i16>)> {
+        match (self.min, self.max) {
+            (Some(only), Some(max)) if only == max && only == stable.max + 1 => {
+                Ok((Range { max: only, ..stable }, Some(only)))
+            }
+            (Some(only), Some(max)) if only == max && only == stable.min - 1 => {
+                Ok((Range { min: only, ..stable }, Some(only)))
+            }
+            _ => Err(Error::new(
+                self.span,
+                format!(
+                    "the unstable version is one directly after or before {}..={}: `unstable = {}`",
+                    stable.min,
+                    stable.max,
+                    stable.max + 1
+                ),
+            )),
+        }
+    }
 }
 
 /// `#[message(…)]`.
 pub(crate) struct MessageAttributes {
     pub(crate) key: Option<i16>,
+    /// All versions, with the unstable one: what the fields' own are within.
     pub(crate) versions: Range,
+    /// The versions without the unstable one.
+    pub(crate) stable: Range,
+    /// The version that needs the feature `unstable-protocol`: the one after the last or before the first.
+    pub(crate) unstable: Option<i16>,
     /// The first flexible version.
     pub(crate) flexible: Option<i16>,
     pub(crate) response: Option<syn::Path>,
@@ -52,13 +78,16 @@ pub(crate) struct MessageAttributes {
 
 impl MessageAttributes {
     pub(crate) fn parse(attributes: &[Attribute], name: &syn::Ident) -> Result<Self> {
-        let (mut key, mut versions, mut flexible, mut response, mut kafkas) = (None, None, None, None, None);
+        let (mut key, mut versions, mut unstable, mut flexible) = (None, None, None, None);
+        let (mut response, mut kafkas) = (None, None);
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("message")) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("key") {
                     once(&mut key, &meta, |meta| meta.value()?.parse::<syn::LitInt>()?.base10_parse())
                 } else if meta.path.is_ident("versions") {
                     once(&mut versions, &meta, open_range)
+                } else if meta.path.is_ident("unstable") {
+                    once(&mut unstable, &meta, open_range)
                 } else if meta.path.is_ident("flexible") {
                     once(&mut flexible, &meta, open_range)
                 } else if meta.path.is_ident("response") {
@@ -66,7 +95,7 @@ impl MessageAttributes {
                 } else if meta.path.is_ident("name") {
                     once(&mut kafkas, &meta, |meta| meta.value()?.parse::<syn::LitStr>())
                 } else {
-                    Err(meta.error("a message has `key`, `versions`, `flexible`, `response` and `name`"))
+                    Err(meta.error("a message has `key`, `versions`, `unstable`, `flexible`, `response` and `name`"))
                 }
             })?;
         }
@@ -77,7 +106,11 @@ impl MessageAttributes {
         let (Some(min), Some(max)) = (versions.min, versions.max) else {
             return Err(Error::new(versions.span, "a message's versions have two ends: `versions = 0..=3`"));
         };
-        let versions = versions.within(Range { min, max }, "themselves")?;
+        let stable = versions.within(Range { min, max }, "themselves")?;
+        let (versions, unstable) = match unstable {
+            Some(range) => range.beside(stable)?,
+            None => (stable, None),
+        };
         let flexible = match flexible {
             Some(OpenRange { min: Some(first), max: None, .. }) => Some(first),
             Some(range) => return Err(Error::new(range.span, "flexible versions have no end: `flexible = 2..`")),
@@ -86,7 +119,7 @@ impl MessageAttributes {
         if let (Some(response), None) = (&response, key) {
             return Err(Error::new(response.span(), "a request needs the API's number: `key = 1`"));
         }
-        Ok(Self { key, versions, flexible, response, name: kafkas })
+        Ok(Self { key, versions, stable, unstable, flexible, response, name: kafkas })
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let Parts { default, size, put, take, request, nested } = Parts::of(input, &message, &fields);
     let (ident, name) = (&input.ident, input.ident.to_string());
     let schema_name = message.name.as_ref().map_or_else(|| name.clone(), syn::LitStr::value);
-    let (min, max) = (message.versions.min, message.versions.max);
-    let versions = field::versions(message.versions);
+    let min = message.versions.min;
+    let versions = spoken(&message);
     let flexible_from = field::flexible(message.flexible);
     let flexible = match message.flexible {
         Some(first) if first <= min => quote!(true),
@@ -37,9 +37,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let check = |error: TokenStream| {
         quote! {
-            if !(#min..=#max).contains(&version) {
+            const SPOKEN: ::krafka_protocol::schema::Versions = #versions;
+            if !SPOKEN.contains(version) {
                 return ::core::result::Result::Err(
-                    ::krafka_protocol::wire::#error::version(#name, version, #min, #max),
+                    ::krafka_protocol::wire::#error::version(#name, version, SPOKEN.min, SPOKEN.max),
                 );
             }
         }
@@ -149,7 +150,7 @@ impl Parts {
 
         let request = match (&message.response, message.key) {
             (Some(response), Some(key)) => {
-                let versions = field::versions(message.versions);
+                let versions = spoken(message);
                 quote! {
                     #[automatically_derived]
                     impl ::krafka_protocol::Request for #ident {
@@ -170,6 +171,15 @@ impl Parts {
             request,
             nested: fields.iter().filter_map(|field| field.check_nested(message)).collect(),
         }
+    }
+}
+
+/// The versions that are encoded and decoded, as an expression: the runtime knows whether the unstable one is.
+fn spoken(message: &MessageAttributes) -> TokenStream {
+    let stable = field::versions(message.stable);
+    match message.unstable {
+        Some(version) => quote!(#stable.with_unstable(#version)),
+        None => stable,
     }
 }
 

@@ -10,9 +10,15 @@
 //! |----------------------|-----------------------------------------------------------------------------------|
 //! | `versions = 4..=18`  | the versions that can be encoded and decoded; the only one that must be there     |
 //! | `flexible = 12..`    | the versions in the flexible encoding; without it, none                           |
+//! | `unstable = 19`      | one version beside those, which Kafka marks unstable                              |
 //! | `key = 1`            | the API's number, on a request and on its response                                |
 //! | `response = Foo`     | makes it a `Request` with that response                                           |
 //! | `name = "Foo"`       | Kafka's name, where two structures of a file share it; without it, the struct's   |
+//!
+//! The unstable version is the one after the last or before the first of `versions`. It is refused, as any version that
+//! the message does not have, and is no part of the schema's, unless krafka-protocol has the feature
+//! `unstable-protocol`: the feature of that crate counts, not one of the crate that declares the message. Fields may
+//! have it in their versions like any other, and structures inside the message simply have it in their `versions`.
 //!
 //! On a field, `#[field(…)]`, all optional:
 //!

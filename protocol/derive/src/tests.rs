@@ -115,6 +115,41 @@ fn a_message_names_its_versions_and_a_request_its_key() {
 }
 
 #[test]
+fn the_unstable_version_stands_beside_the_others() {
+    let unstable = |version: TokenStream| complaint(quote!(#[message(versions = 2..=4, #version)]), quote!());
+
+    let hint = "the unstable version is one directly after or before 2..=4: `unstable = 5`";
+    for wrong in [
+        quote!(unstable = 0),
+        quote!(unstable = 2),
+        quote!(unstable = 4),
+        quote!(unstable = 6),
+        quote!(unstable = 5..),
+        quote!(unstable = ..=1),
+        quote!(unstable = 5..=6),
+    ] {
+        assert_eq!(unstable(wrong), hint);
+    }
+    assert_eq!(unstable(quote!(unstable = 5, unstable = 1)), "this is said twice");
+}
+
+#[test]
+fn fields_may_have_the_unstable_version() {
+    let after = complaint(
+        quote!(#[message(versions = 2..=4, unstable = 5)]),
+        quote!(#[field(versions = 5..)] a: i32, #[field(versions = 1..)] b: i32),
+    );
+    let before = complaint(
+        quote!(#[message(versions = 2..=4, unstable = 1)]),
+        quote!(#[field(versions = ..=1)] a: i32, #[field(versions = ..=5)] b: i32),
+    );
+
+    let hint = "leave an end open to mean its end";
+    assert_eq!(after, format!("versions 1..=5 are outside the message's versions, 2..=5; {hint}"));
+    assert_eq!(before, format!("versions 1..=5 are outside the message's versions, 1..=4; {hint}"));
+}
+
+#[test]
 fn unknown_attributes_are_refused() {
     assert_eq!(
         refused(quote!(#[field(nulable = 3..)] a: Option<Str>)),
@@ -122,7 +157,7 @@ fn unknown_attributes_are_refused() {
     );
     assert_eq!(
         complaint(quote!(#[message(version = 3)]), quote!()),
-        "a message has `key`, `versions`, `flexible`, `response` and `name`"
+        "a message has `key`, `versions`, `unstable`, `flexible`, `response` and `name`"
     );
 }
 

@@ -182,6 +182,7 @@ impl fmt::Display for ApiKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bytes, InitProducerIdRequest, Message, Reader, Request, Versions, Writer};
 
     #[test]
     fn numbers_name_apis_and_apis_have_numbers() {
@@ -205,8 +206,30 @@ mod tests {
                 assert_eq!(schema.flexible, key.flexible_since(), "{}", schema.name);
                 assert_eq!(Some(schema.versions), key.versions(), "{}", schema.name);
             }
+            if let (Some(offered), Some(versions)) = (key.offered(), key.versions()) {
+                assert_eq!(versions.intersection(&offered), Some(offered), "{key}");
+            }
             assert_eq!(schemas[0].name, format!("{key}Request"));
             assert_eq!(schemas[1].name, format!("{key}Response"));
         }
+    }
+
+    #[test]
+    fn an_unstable_version_is_there_with_the_feature_alone() {
+        let is_on = cfg!(feature = "unstable-protocol");
+        let spoken = Versions::new(0, if is_on { 6 } else { 5 });
+
+        assert_eq!(ApiKey::InitProducerId.versions(), Some(spoken));
+        assert_eq!(InitProducerIdRequest::VERSIONS, spoken);
+        assert_eq!(ApiKey::InitProducerId.offered(), Some(Versions::new(0, 5)));
+        let request = InitProducerIdRequest::default();
+        let mut out = Writer::new();
+        assert_eq!(request.encode(&mut out, 6).is_ok(), is_on);
+        assert_eq!(request.size(6).is_ok(), is_on);
+        let body = Bytes::from_static(&[0; 18]);
+        let decoded = InitProducerIdRequest::decode(&mut Reader::new(body), 6);
+        let error = decoded.err().map(|error| error.to_string());
+        let refusal = (!is_on).then(|| "InitProducerIdRequest v6 is unknown: versions 0 to 5 are".to_owned());
+        assert_eq!(error, refusal);
     }
 }

@@ -1,4 +1,7 @@
 //! The APIs that we speak: one line in the table below, one file beside this one.
+//!
+//! A line has the versions that Kafka 4.4 serves, and their names in [`versions`](crate::versions); an API that Kafka 4
+//! has dropped has none. What can be read and written, from Kafka 3.9 on, the message itself says.
 
 pub mod add_raft_voter;
 pub mod allocate_producer_ids;
@@ -48,7 +51,10 @@ use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::{Message, Request};
 
 macro_rules! apis {
-    ($($key:ident: $module:ident::{$request:ident, $response:ident}, $min:ident ..= $max:ident;)*) => {
+    ($(
+        $key:ident $($from:literal ..= $to:literal as $min:ident ..= $max:ident)?:
+            $module:ident::{$request:ident, $response:ident};
+    )*) => {
         $(use $module::{$request, $response};)*
 
         /// What the root of the crate re-exports.
@@ -75,10 +81,20 @@ macro_rules! apis {
             /// The APIs that we speak, in the order of their numbers.
             pub const SPOKEN: &'static [Self] = &[$(Self::$key),*];
 
-            /// The versions that we speak, if we speak the API.
+            /// The versions that can be read and written, if we speak the API: from the first that Kafka 3.9 has to
+            /// the last of Kafka 4.4, with an unstable one if the feature `unstable-protocol` is on.
             pub const fn versions(self) -> Option<Versions> {
                 match self {
-                    $(Self::$key => Some(<$request as Request>::VERSIONS),)*
+                    $(Self::$key => Some(<$request as Message>::SCHEMA.versions),)*
+                    _ => None,
+                }
+            }
+
+            /// The versions that Kafka 4.4 serves, without unstable ones: those to negotiate with a broker, whichever
+            /// it is. `None` if we do not speak the API, or Kafka 4 has dropped it.
+            pub const fn offered(self) -> Option<Versions> {
+                match self {
+                    $($(Self::$key => Some(Versions::new($from, $to)),)?)*
                     _ => None,
                 }
             }
@@ -227,47 +243,48 @@ macro_rules! apis {
             }
         )*
 
-        /// The lowest and the highest version of each API that we speak.
+        /// The lowest and the highest version of each API that Kafka 4.4 serves, as [`ApiKey::offered`] has them.
         #[allow(missing_docs)] // Their names say it.
         pub mod versions {
-            use super::ApiKey;
-
-            $(
-                pub const $min: i16 = ApiKey::$key.versions().expect("the table's own key").min;
-                pub const $max: i16 = ApiKey::$key.versions().expect("the table's own key").max;
-            )*
+            $($(
+                pub const $min: i16 = $from;
+                pub const $max: i16 = $to;
+            )?)*
         }
     };
 }
 
 apis! {
-    Produce: produce::{ProduceRequest, ProduceResponse}, PRODUCE_MIN..=PRODUCE_MAX;
-    Fetch: fetch::{FetchRequest, FetchResponse}, FETCH_MIN..=FETCH_MAX;
-    ListOffsets: list_offsets::{ListOffsetsRequest, ListOffsetsResponse}, LIST_OFFSETS_MIN..=LIST_OFFSETS_MAX;
-    Metadata: metadata::{MetadataRequest, MetadataResponse}, METADATA_MIN..=METADATA_MAX;
-    OffsetCommit: offset_commit::{OffsetCommitRequest, OffsetCommitResponse}, OFFSET_COMMIT_MIN..=OFFSET_COMMIT_MAX;
-    OffsetFetch: offset_fetch::{OffsetFetchRequest, OffsetFetchResponse}, OFFSET_FETCH_MIN..=OFFSET_FETCH_MAX;
-    FindCoordinator: find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse},
-        FIND_COORDINATOR_MIN..=FIND_COORDINATOR_MAX;
-    JoinGroup: join_group::{JoinGroupRequest, JoinGroupResponse}, JOIN_GROUP_MIN..=JOIN_GROUP_MAX;
-    Heartbeat: heartbeat::{HeartbeatRequest, HeartbeatResponse}, HEARTBEAT_MIN..=HEARTBEAT_MAX;
-    LeaveGroup: leave_group::{LeaveGroupRequest, LeaveGroupResponse}, LEAVE_GROUP_MIN..=LEAVE_GROUP_MAX;
-    SyncGroup: sync_group::{SyncGroupRequest, SyncGroupResponse}, SYNC_GROUP_MIN..=SYNC_GROUP_MAX;
-    SaslHandshake: sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse},
-        SASL_HANDSHAKE_MIN..=SASL_HANDSHAKE_MAX;
-    ApiVersions: api_versions::{ApiVersionsRequest, ApiVersionsResponse}, API_VERSIONS_MIN..=API_VERSIONS_MAX;
-    CreateTopics: create_topics::{CreateTopicsRequest, CreateTopicsResponse}, CREATE_TOPICS_MIN..=CREATE_TOPICS_MAX;
-    DeleteTopics: delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse}, DELETE_TOPICS_MIN..=DELETE_TOPICS_MAX;
-    InitProducerId: init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
-        INIT_PRODUCER_ID_MIN..=INIT_PRODUCER_ID_MAX;
-    OffsetForLeaderEpoch: offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse},
-        OFFSET_FOR_LEADER_EPOCH_MIN..=OFFSET_FOR_LEADER_EPOCH_MAX;
-    SaslAuthenticate: sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse},
-        SASL_AUTHENTICATE_MIN..=SASL_AUTHENTICATE_MAX;
-    CreatePartitions: create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse},
-        CREATE_PARTITIONS_MIN..=CREATE_PARTITIONS_MAX;
-    DescribeCluster: describe_cluster::{DescribeClusterRequest, DescribeClusterResponse},
-        DESCRIBE_CLUSTER_MIN..=DESCRIBE_CLUSTER_MAX;
+    Produce 3..=13 as PRODUCE_MIN..=PRODUCE_MAX: produce::{ProduceRequest, ProduceResponse};
+    Fetch 4..=18 as FETCH_MIN..=FETCH_MAX: fetch::{FetchRequest, FetchResponse};
+    ListOffsets 1..=11 as LIST_OFFSETS_MIN..=LIST_OFFSETS_MAX: list_offsets::{ListOffsetsRequest, ListOffsetsResponse};
+    Metadata 0..=13 as METADATA_MIN..=METADATA_MAX: metadata::{MetadataRequest, MetadataResponse};
+    OffsetCommit 2..=10 as OFFSET_COMMIT_MIN..=OFFSET_COMMIT_MAX:
+        offset_commit::{OffsetCommitRequest, OffsetCommitResponse};
+    OffsetFetch 1..=10 as OFFSET_FETCH_MIN..=OFFSET_FETCH_MAX: offset_fetch::{OffsetFetchRequest, OffsetFetchResponse};
+    FindCoordinator 0..=6 as FIND_COORDINATOR_MIN..=FIND_COORDINATOR_MAX:
+        find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
+    JoinGroup 0..=9 as JOIN_GROUP_MIN..=JOIN_GROUP_MAX: join_group::{JoinGroupRequest, JoinGroupResponse};
+    Heartbeat 0..=4 as HEARTBEAT_MIN..=HEARTBEAT_MAX: heartbeat::{HeartbeatRequest, HeartbeatResponse};
+    LeaveGroup 0..=5 as LEAVE_GROUP_MIN..=LEAVE_GROUP_MAX: leave_group::{LeaveGroupRequest, LeaveGroupResponse};
+    SyncGroup 0..=5 as SYNC_GROUP_MIN..=SYNC_GROUP_MAX: sync_group::{SyncGroupRequest, SyncGroupResponse};
+    SaslHandshake 0..=1 as SASL_HANDSHAKE_MIN..=SASL_HANDSHAKE_MAX:
+        sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
+    ApiVersions 0..=5 as API_VERSIONS_MIN..=API_VERSIONS_MAX: api_versions::{ApiVersionsRequest, ApiVersionsResponse};
+    CreateTopics 2..=7 as CREATE_TOPICS_MIN..=CREATE_TOPICS_MAX:
+        create_topics::{CreateTopicsRequest, CreateTopicsResponse};
+    DeleteTopics 1..=6 as DELETE_TOPICS_MIN..=DELETE_TOPICS_MAX:
+        delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+    InitProducerId 0..=5 as INIT_PRODUCER_ID_MIN..=INIT_PRODUCER_ID_MAX:
+        init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+    OffsetForLeaderEpoch 2..=4 as OFFSET_FOR_LEADER_EPOCH_MIN..=OFFSET_FOR_LEADER_EPOCH_MAX:
+        offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
+    SaslAuthenticate 0..=2 as SASL_AUTHENTICATE_MIN..=SASL_AUTHENTICATE_MAX:
+        sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+    CreatePartitions 0..=3 as CREATE_PARTITIONS_MIN..=CREATE_PARTITIONS_MAX:
+        create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
+    DescribeCluster 0..=2 as DESCRIBE_CLUSTER_MIN..=DESCRIBE_CLUSTER_MAX:
+        describe_cluster::{DescribeClusterRequest, DescribeClusterResponse};
 }
 
 impl AnyRequest {

@@ -10,7 +10,7 @@ use crate::auth::Plain;
 
 type Test = Script<Handshake>;
 
-const MAX: i16 = ApiVersionsRequest::VERSIONS.max;
+const MAX: i16 = API_VERSIONS_MAX;
 
 fn plain(scenario: impl Fn(&mut Test)) {
     handshake(Some(Credentials::Plain(Plain::new("alice", "hunter2"))), scenario);
