@@ -54,8 +54,9 @@ impl<'a> Field<'a> {
             (None, None) => None,
         };
         let default = match &attributes.default {
-            // Java's record sets are null until they are set, though their schemas do not say so.
-            None if records && option.is_some() => Default::Null,
+            // Java's record sets are null until they are set, though their schemas do not say so. Ours are empty where
+            // some version has no null: a message at its default can be encoded in all of them.
+            None if records && nullable == Some(versions) => Default::Null,
             None => Default::Zero,
             Some(expr) => parse_default(expr, inner, option.is_some())?,
         };

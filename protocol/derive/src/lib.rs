@@ -30,7 +30,7 @@
 //! | `ignorable`          | a value is dropped where the version lacks the field; otherwise that is an error  |
 //! | `default = -1`       | what it is when nobody set it; without it zero, false or empty                    |
 //! | `default = null`     | for an `Option`: `None`; without it, `Some` of the empty value, as in Kafka       |
-//! | `records`            | the schema's type is `records`; its default is always null                        |
+//! | `records`            | the schema's type is `records`; null by default, empty if a version has no null   |
 
 mod attributes;
 mod expand;

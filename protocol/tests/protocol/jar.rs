@@ -89,8 +89,22 @@ impl Jar {
     }
 }
 
-/// Parses a schema: JSON, with comments on lines of their own.
+/// Parses a schema: JSON, with comments on lines of their own, and with the fields of common structures in one place.
 pub(crate) fn parse_schema(text: &str) -> Value {
     let json: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    serde_json::from_str(&json).expect("a schema without its comments is JSON")
+    let mut schema: Value = serde_json::from_str(&json).expect("a schema without its comments is JSON");
+    let common = schema["commonStructs"].take();
+    inline(&mut schema, common.as_array().map_or(&[], Vec::as_slice));
+    schema
+}
+
+/// Gives each field that is a common structure the fields of that.
+fn inline(structure: &mut Value, common: &[Value]) {
+    for field in structure["fields"].as_array_mut().into_iter().flatten() {
+        let structure = field["type"].as_str().map(|name| name.trim_start_matches("[]"));
+        if let Some(structure) = common.iter().find(|common| common["name"].as_str() == structure) {
+            field["fields"] = structure["fields"].clone();
+        }
+        inline(field, common);
+    }
 }

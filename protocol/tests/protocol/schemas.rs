@@ -180,7 +180,10 @@ fn compare_field(path: &str, ours: &FieldSchema, theirs: &Value, common: Version
     check("nullable versions", format!("{nullable:?}"), format!("{kafkas_nullable:?}"));
     check("tagged versions", format!("{tagged:?}"), format!("{:?}", within(&theirs["taggedVersions"], common)));
     check("ignorable", ours.ignorable.to_string(), (theirs["ignorable"] == true).to_string());
-    check("default", format!("{:?}", normal(&ours.default)), default(&theirs["default"], &field_type));
+    // Java's record sets are null until they are set, and schemas do not say so; ours, where all versions have null.
+    let is_null = field_type == "records" && ours.nullable == Some(ours.versions);
+    let unset = if is_null { FieldDefault::Null } else { FieldDefault::Zero };
+    check("default", format!("{:?}", normal(&ours.default)), default(&theirs["default"], &field_type, unset));
     if tagged.is_some() && theirs["taggedVersions"].is_string() {
         check("tag", format!("{:?}", ours.tag.map(u64::from)), format!("{:?}", theirs["tag"].as_u64()));
     }
@@ -247,12 +250,10 @@ fn normal(default: &FieldDefault) -> FieldDefault {
     }
 }
 
-/// The default in a schema, where numbers and booleans may be quoted, and numbers hexadecimal.
-fn default(json: &Value, field_type: &str) -> String {
+/// The default in a schema, or `unset` where it says nothing. Numbers and booleans may be quoted, and numbers hexadecimal.
+fn default(json: &Value, field_type: &str, unset: FieldDefault) -> String {
     let text = match json {
-        // Java's record sets are null until they are set, and schemas do not say so.
-        Value::Null if field_type == "records" => return format!("{:?}", FieldDefault::Null),
-        Value::Null => return format!("{:?}", FieldDefault::Zero),
+        Value::Null => return format!("{unset:?}"),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
