@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use krafka_protocol::ErrorCode;
 use krafka_protocol::compression::{Compression, Decompressor};
-use krafka_protocol::records::{Batch, Batches, RecordsError};
+use krafka_protocol::records::{Batch, Batches, MAGIC, RecordsError};
 
 use crate::topics::TopicSettings;
 
@@ -32,6 +32,8 @@ pub(crate) fn only_batch(version: i16, records: Option<&Bytes>) -> Result<Batch,
     const INVALID: BatchError = BatchError::Batch(ErrorCode::INVALID_RECORD);
     let mut batches = Batches::new(records.cloned().unwrap_or_default());
     let batch = match batches.next() {
+        // Produce requests of the versions that carried the old formats are gone.
+        Some(Ok(batch)) if batch.header().magic != MAGIC => return Err(INVALID),
         Some(Ok(batch)) => batch,
         Some(Err(RecordsError::UnsupportedMagic { .. })) | None => return Err(INVALID),
         Some(Err(_)) => return Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE)),

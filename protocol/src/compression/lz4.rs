@@ -61,8 +61,16 @@ impl Encoder {
     }
 }
 
+/// Whether the checksum of a frame's header is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeaderChecksum {
+    Compared,
+    /// For messages of format 0: Kafka computed it over the magic too, until format 1 came (KAFKA-3160).
+    Ignored,
+}
+
 /// Decodes all frames of `input`.
-pub(super) fn decode(input: &[u8], out: &mut Output<'_>) -> Result<(), CompressionError> {
+pub(super) fn decode(input: &[u8], checksum: HeaderChecksum, out: &mut Output<'_>) -> Result<(), CompressionError> {
     let mut source = Source { rest: input, len: input.len() };
     while !source.rest.is_empty() {
         let magic = source.u32(out)?;
@@ -70,7 +78,7 @@ pub(super) fn decode(input: &[u8], out: &mut Output<'_>) -> Result<(), Compressi
             let length = source.u32(out)? as usize;
             source.take(length, out)?;
         } else if magic == MAGIC {
-            frame(&mut source, out)?;
+            frame(&mut source, checksum, out)?;
         } else {
             return Err(source.corrupt(out, "no LZ4 frame begins here"));
         }
@@ -78,8 +86,8 @@ pub(super) fn decode(input: &[u8], out: &mut Output<'_>) -> Result<(), Compressi
     Ok(())
 }
 
-fn frame(source: &mut Source<'_>, out: &mut Output<'_>) -> Result<(), CompressionError> {
-    let flags = Flags::read(source, out)?;
+fn frame(source: &mut Source<'_>, checksum: HeaderChecksum, out: &mut Output<'_>) -> Result<(), CompressionError> {
+    let flags = Flags::read(source, checksum, out)?;
     let start = out.buffer.len();
     loop {
         let size = source.u32(out)?;
@@ -153,7 +161,7 @@ impl Flags {
     const CONTENT_CHECKSUM: u8 = 1 << 2;
     const DICTIONARY: u8 = 1;
 
-    fn read(source: &mut Source<'_>, out: &Output<'_>) -> Result<Self, CompressionError> {
+    fn read(source: &mut Source<'_>, compared: HeaderChecksum, out: &Output<'_>) -> Result<Self, CompressionError> {
         let descriptor = source.rest;
         let [flags, block_size] = *source.array::<2>(out)?;
         if flags & Self::VERSION != 1 << 6 {
@@ -166,7 +174,7 @@ impl Flags {
         }
         let described = &descriptor[..descriptor.len() - source.rest.len()];
         let [checksum] = *source.array::<1>(out)?;
-        if checksum != (xxh32(described) >> 8) as u8 {
+        if compared == HeaderChecksum::Compared && checksum != (xxh32(described) >> 8) as u8 {
             return Err(source.corrupt(out, "the header's checksum does not fit"));
         }
         let block_size = match block_size >> 4 & 7 {

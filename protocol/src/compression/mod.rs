@@ -20,6 +20,7 @@ use std::str::FromStr;
 use bytes::{Bytes, BytesMut};
 
 pub use error::CompressionError;
+use lz4::HeaderChecksum;
 
 /// How the records of a batch are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -189,13 +190,28 @@ impl Decompressor {
     ///
     /// If `input` is not what `codec` writes, or becomes longer than the limit.
     pub fn decompress(&mut self, codec: Compression, input: &[u8]) -> Result<Bytes, CompressionError> {
+        self.run(codec, HeaderChecksum::Compared, input)
+    }
+
+    /// Decompresses the value of a message of format `magic`, 0 or 1.
+    pub(crate) fn decompress_messages(
+        &mut self,
+        codec: Compression,
+        magic: i8,
+        input: &[u8],
+    ) -> Result<Bytes, CompressionError> {
+        let checksum = if magic == 0 { HeaderChecksum::Ignored } else { HeaderChecksum::Compared };
+        self.run(codec, checksum, input)
+    }
+
+    fn run(&mut self, codec: Compression, lz4: HeaderChecksum, input: &[u8]) -> Result<Bytes, CompressionError> {
         let mut out = Output { buffer: &mut self.buffer, codec, limit: self.limit };
         out.buffer.clear();
         let done = match codec {
             Compression::None => out.extend(input),
             Compression::Gzip => gzip::decode(input, &mut out),
             Compression::Snappy => self.snappy.decode(input, &mut out),
-            Compression::Lz4 => lz4::decode(input, &mut out),
+            Compression::Lz4 => lz4::decode(input, lz4, &mut out),
             Compression::Zstd => self.zstd.decode(input, &mut out),
         };
         let decompressed = self.buffer.split().freeze();

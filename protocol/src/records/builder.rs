@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use crate::compression::{Compression, Compressor};
 
 use super::error::RecordsError;
-use super::header::{Attributes, BatchHeader, HEADER_LEN, LOG_OVERHEAD};
+use super::header::{Attributes, BatchHeader, HEADER_LEN, LOG_OVERHEAD, MAGIC};
 use super::record::{HeadersRef, RecordRef};
 use super::sealed::SealedBatch;
 use super::varint::{self, len_i32, len_i64};
@@ -207,6 +207,7 @@ impl BatchBuilder {
             buffer.extend_from_slice(compressed);
         }
         let header = BatchHeader {
+            magic: MAGIC,
             base_offset: 0,
             batch_length: (buffer.len() - LOG_OVERHEAD) as i32,
             partition_leader_epoch: -1,

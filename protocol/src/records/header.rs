@@ -1,23 +1,23 @@
-//! The 61 bytes in front of the records of a batch.
+//! What stands in front of the records of a batch: 61 bytes in format 2, a message's own fields in the formats before.
 
 use crate::compression::{Compression, CompressionError};
 
 use super::error::RecordsError;
+use super::message;
 
-/// The format that is written and read.
+/// The format that is written. Formats 0 and 1 are read besides.
 pub const MAGIC: i8 = 2;
 
-/// The length of a batch without records.
+/// The length of a batch of format 2 without records.
 pub const HEADER_LEN: usize = 61;
 
 /// Base offset and length: what the length field does not count.
 pub(super) const LOG_OVERHEAD: usize = 12;
-/// Enough to see the magic, which lies at the same place in all formats.
-pub(super) const PEEK_LEN: usize = 17;
 
 pub(super) const BASE_OFFSET: usize = 0;
 pub(super) const BATCH_LENGTH: usize = 8;
 pub(super) const LEADER_EPOCH: usize = 12;
+/// The same place in all formats.
 pub(super) const MAGIC_AT: usize = 16;
 pub(super) const CRC: usize = 17;
 pub(super) const ATTRIBUTES: usize = 21;
@@ -107,23 +107,29 @@ impl Attributes {
 }
 
 /// What a batch says about itself.
+///
+/// A message of format 0 or 1 is a batch of its own, and has what its format lacks at the value that means none. A
+/// compressed message holds others, and tells the offset of its last one only: until it is decompressed
+/// ([`Records::header`](super::Records::header)), that one is its base offset too, and the count is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchHeader {
+    /// The format: 2, or 0 or 1 for a message as they were before Kafka 0.11.
+    pub magic: i8,
     /// The offset of the first record; 0 from a producer.
     pub base_offset: i64,
     /// The length of what follows this field: the whole batch but for its first 12 bytes.
     pub batch_length: i32,
-    /// The epoch of the leader that appended the batch; -1 from a producer.
+    /// The epoch of the leader that appended the batch; -1 from a producer, and in formats 0 and 1.
     pub partition_leader_epoch: i32,
-    /// The CRC-32C of everything behind it.
+    /// The checksum of everything behind it: CRC-32C, in formats 0 and 1 CRC-32.
     pub crc: u32,
-    /// The attribute bits.
+    /// The attribute bits, as far as the format defines them: the codec in all, the type of timestamps since format 1.
     pub attributes: Attributes,
     /// The offset of the last record minus the base offset. Stays when compaction removes that record.
     pub last_offset_delta: i32,
-    /// What the timestamps of the records are relative to.
+    /// What the timestamps of the records are relative to. In format 1 the message's own timestamp; -1 in format 0.
     pub base_timestamp: i64,
-    /// The greatest timestamp of the records; for LogAppendTime, the timestamp of each of them.
+    /// The greatest timestamp of the records; for LogAppendTime, the timestamp of each of them. -1 in format 0.
     pub max_timestamp: i64,
     /// The id of an idempotent producer, or -1.
     pub producer_id: i64,
@@ -140,12 +146,15 @@ impl BatchHeader {
     ///
     /// # Errors
     ///
-    /// If there are fewer than 61 bytes, the format is not 2, or the length or the count cannot be.
+    /// If there are fewer bytes than a header has (61 in format 2, 18 in format 0, 26 in format 1), the format is
+    /// unknown, or the length or the count cannot be.
     pub fn peek(bytes: &[u8]) -> Result<Self, RecordsError> {
         let base_offset = bytes.first_chunk().map_or(-1, |bytes| i64::from_be_bytes(*bytes));
         // Before the length: messages of the old formats are shorter than a header of this one.
-        if let Some(magic) = bytes.get(MAGIC_AT).map(|magic| *magic as i8).filter(|magic| *magic != MAGIC) {
-            return Err(RecordsError::UnsupportedMagic { base_offset, magic });
+        match bytes.get(MAGIC_AT).map(|magic| *magic as i8) {
+            None | Some(MAGIC) => {}
+            Some(0 | 1) => return message::peek(bytes),
+            Some(magic) => return Err(RecordsError::UnsupportedMagic { base_offset, magic }),
         }
         let Some(head) = bytes.first_chunk::<HEADER_LEN>() else {
             let length = bytes.len() as i32 - LOG_OVERHEAD as i32;
@@ -160,6 +169,7 @@ impl BatchHeader {
             return Err(RecordsError::Count { base_offset, count, reason: "a count is never negative" });
         }
         Ok(Self {
+            magic: MAGIC,
             base_offset,
             batch_length,
             partition_leader_epoch: i32::from_be_bytes(field(head, LEADER_EPOCH)),
@@ -175,7 +185,22 @@ impl BatchHeader {
         })
     }
 
-    /// Writes the header, with its checksum as it stands.
+    /// As [`peek`](Self::peek), where only the present format will do.
+    pub(super) fn peek_current(bytes: &[u8]) -> Result<Self, RecordsError> {
+        let header = Self::peek(bytes)?;
+        header.require_current()?;
+        Ok(header)
+    }
+
+    /// Refuses the old formats.
+    pub(super) const fn require_current(&self) -> Result<(), RecordsError> {
+        match self.magic {
+            MAGIC => Ok(()),
+            magic => Err(RecordsError::UnsupportedMagic { base_offset: self.base_offset, magic }),
+        }
+    }
+
+    /// Writes the header in format 2, with its checksum as it stands.
     pub fn write(&self, head: &mut [u8; HEADER_LEN]) {
         put(head, BASE_OFFSET, self.base_offset.to_be_bytes());
         put(head, BATCH_LENGTH, self.batch_length.to_be_bytes());
@@ -205,6 +230,11 @@ impl BatchHeader {
     /// The offset to fetch next when the batch is used up.
     pub const fn next_offset(&self) -> i64 {
         self.last_offset().wrapping_add(1)
+    }
+
+    /// Whose clock the timestamps are from; `None` in format 0, which has no timestamps.
+    pub const fn timestamp_type(&self) -> Option<TimestampType> {
+        if self.magic == 0 { None } else { Some(self.attributes.timestamp_type()) }
     }
 
     /// Whether an idempotent producer wrote the batch.
@@ -247,6 +277,7 @@ mod tests {
 
     fn header() -> BatchHeader {
         BatchHeader {
+            magic: MAGIC,
             base_offset: 40,
             batch_length: 49,
             partition_leader_epoch: 3,

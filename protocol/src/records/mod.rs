@@ -40,6 +40,7 @@ mod builder;
 mod control;
 mod error;
 mod header;
+mod message;
 mod patch;
 mod reader;
 mod record;

@@ -12,9 +12,9 @@ use super::header::{
 ///
 /// # Errors
 ///
-/// If `batch` does not begin with a batch header.
+/// If `batch` does not begin with the header of a batch of format 2.
 pub fn assign_offsets(batch: &mut [u8], base_offset: i64, leader_epoch: i32) -> Result<(), RecordsError> {
-    BatchHeader::peek(batch)?;
+    BatchHeader::peek_current(batch)?;
     batch[BASE_OFFSET..BASE_OFFSET + 8].copy_from_slice(&base_offset.to_be_bytes());
     batch[LEADER_EPOCH..LEADER_EPOCH + 4].copy_from_slice(&leader_epoch.to_be_bytes());
     Ok(())
@@ -25,9 +25,9 @@ pub fn assign_offsets(batch: &mut [u8], base_offset: i64, leader_epoch: i32) -> 
 ///
 /// # Errors
 ///
-/// If `batch` does not begin with a batch header.
+/// If `batch` does not begin with the header of a batch of format 2.
 pub fn set_log_append_time(batch: &mut [u8], timestamp: i64) -> Result<(), RecordsError> {
-    let header = BatchHeader::peek(batch)?;
+    let header = BatchHeader::peek_current(batch)?;
     let attributes = header.attributes.with_timestamp_type(TimestampType::LogAppendTime);
     batch[ATTRIBUTES..ATTRIBUTES + 2].copy_from_slice(&attributes.0.to_be_bytes());
     batch[MAX_TIMESTAMP..MAX_TIMESTAMP + 8].copy_from_slice(&timestamp.to_be_bytes());

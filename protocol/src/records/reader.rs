@@ -5,7 +5,8 @@ use bytes::Bytes;
 use crate::compression::{Compression, Decompressor};
 
 use super::error::RecordsError;
-use super::header::{BATCH_LENGTH, BatchHeader, HEADER_LEN, LOG_OVERHEAD, MAGIC, MAGIC_AT, PEEK_LEN};
+use super::header::{BATCH_LENGTH, BatchHeader, HEADER_LEN, LOG_OVERHEAD, MAGIC, MAGIC_AT};
+use super::message::{self, Message, MessageSet};
 use super::patch::crc_of;
 use super::record::Records;
 
@@ -13,16 +14,14 @@ use super::record::Records;
 ///
 /// A broker cuts what it sends at the fetch limit, so a last batch that is not whole ends the iteration quietly;
 /// [`Batches::trailing_len`] tells how much of it was there. A batch of an unsupported format is an error of its own,
-/// and those behind it are still found; after a length that cannot be, nothing is.
+/// and those behind it are still found; after a length that cannot be, nothing is. Messages of formats 0 and 1 are
+/// batches too, each for itself, and may stand before batches of format 2.
 #[derive(Clone, Debug)]
 pub struct Batches {
     bytes: Bytes,
     position: usize,
     lost: bool,
 }
-
-/// The least length of a message of the oldest format: checksum, magic, attributes, and two lengths.
-const LEAST_LENGTH: i32 = 14;
 
 impl Batches {
     /// Returns an iterator over the batches of `bytes`.
@@ -46,11 +45,15 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = &self.bytes[self.position..];
-        let head = rest.first_chunk::<PEEK_LEN>().filter(|_| !self.lost)?;
+        let head = rest.first_chunk::<LOG_OVERHEAD>().filter(|_| !self.lost)?;
         let base_offset = i64::from_be_bytes(*head.first_chunk()?);
         let length = i32::from_be_bytes(*head[BATCH_LENGTH..].first_chunk()?);
-        let magic = head[MAGIC_AT] as i8;
-        let least = if magic == MAGIC { (HEADER_LEN - LOG_OVERHEAD) as i32 } else { LEAST_LENGTH };
+        let least = match rest.get(MAGIC_AT).map(|magic| *magic as i8) {
+            Some(MAGIC) => (HEADER_LEN - LOG_OVERHEAD) as i32,
+            Some(magic) => message::least_length(magic),
+            // Cut in front of the magic, it may be of any format.
+            None => message::least_length(0),
+        };
         if length < least {
             self.lost = true;
             return Some(Err(RecordsError::BatchLength { position: self.position, base_offset, length }));
@@ -79,7 +82,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// If it is not a batch of format 2, or not of the length that it says.
+    /// If it is of an unknown format, or not of the length that it says.
     pub fn new(bytes: Bytes) -> Result<Self, RecordsError> {
         let header = BatchHeader::peek(&bytes)?;
         if header.total_len() != bytes.len() {
@@ -99,9 +102,9 @@ impl Batch {
         &self.bytes
     }
 
-    /// The records as they are stored: compressed, if the batch is.
+    /// The records as they are stored: compressed, if the batch is. In formats 0 and 1, the whole message.
     pub fn payload(&self) -> &[u8] {
-        &self.bytes[HEADER_LEN..]
+        if self.header.magic == MAGIC { &self.bytes[HEADER_LEN..] } else { &self.bytes }
     }
 
     /// Compares the checksum with the bytes.
@@ -110,14 +113,15 @@ impl Batch {
     ///
     /// [`RecordsError::Crc`] if they differ.
     pub fn verify_crc(&self) -> Result<(), RecordsError> {
-        let computed = crc_of(&self.bytes);
+        let computed = if self.header.magic == MAGIC { crc_of(&self.bytes) } else { message::crc_of(&self.bytes) };
         if computed == self.header.crc {
             return Ok(());
         }
         Err(RecordsError::Crc { base_offset: self.header.base_offset, stored: self.header.crc, computed })
     }
 
-    /// Decompresses the records and returns them, yet to be decoded one by one. Does not check the CRC.
+    /// Decompresses the records and returns them, yet to be decoded one by one. Does not check the CRC; those of the
+    /// messages inside a compressed one of format 0 or 1 are left to [`Records::verify_crcs`].
     ///
     /// Uncompressed records stay where they are; others live in the decompressor's buffer.
     ///
@@ -128,6 +132,9 @@ impl Batch {
         let header = self.header;
         let failed = |source| RecordsError::Decompression { base_offset: header.base_offset, source };
         let codec = header.attributes.compression().map_err(failed)?;
+        if header.magic != MAGIC {
+            return self.messages(codec, decompressor);
+        }
         // Compaction keeps the header of a batch that lost all its records, with nothing behind it.
         let payload = if codec == Compression::None || self.bytes.len() == HEADER_LEN {
             self.bytes.slice(HEADER_LEN..)
@@ -135,5 +142,28 @@ impl Batch {
             decompressor.decompress(codec, self.payload()).map_err(failed)?
         };
         Records::new(header, payload)
+    }
+
+    /// As [`records`](Self::records), in the formats that have messages instead.
+    fn messages(&self, codec: Compression, decompressor: &mut Decompressor) -> Result<Records, RecordsError> {
+        let mut header = self.header;
+        let base_offset = header.base_offset;
+        if codec == Compression::None {
+            return Ok(Records::of_messages(header, self.bytes.clone(), MessageSet::SINGLE));
+        }
+        let malformed = |position, reason| RecordsError::Record { base_offset, index: 0, position, reason };
+        if codec == Compression::Zstd {
+            return Err(malformed(0, "its format was never compressed with zstd"));
+        }
+        let wrapper = Message::read(&mut &self.bytes[..])
+            .map_err(|fault| malformed(self.bytes.len() - fault.left, fault.reason))?;
+        let Some(compressed) = wrapper.value else {
+            return Err(malformed(0, "it is compressed, and has no value"));
+        };
+        let messages = decompressor
+            .decompress_messages(codec, header.magic, compressed)
+            .map_err(|source| RecordsError::Decompression { base_offset, source })?;
+        let set = MessageSet::wrapped(&mut header, &messages)?;
+        Ok(Records::of_messages(header, messages, set))
     }
 }

@@ -13,6 +13,7 @@ use bytes::{Buf, Bytes};
 
 use super::error::RecordsError;
 use super::header::{BatchHeader, TimestampType};
+use super::message::{Message, MessageSet};
 use super::varint::{read_i32, read_i64};
 
 /// The decompressed records of one batch, decoded as one asks for them.
@@ -20,22 +21,33 @@ use super::varint::{read_i32, read_i64};
 pub struct Records {
     header: BatchHeader,
     payload: Bytes,
+    /// How to read a payload of formats 0 and 1.
+    messages: Option<MessageSet>,
 }
 
 /// No record is shorter: its length, attributes, two deltas, two lengths and a count, of a byte each.
 const LEAST_RECORD_LEN: usize = 7;
 
+/// The most records for which room is made before the first of them has been seen.
+const MOST_FORESEEN: usize = 1 << 14;
+
 impl Records {
     pub(super) fn new(header: BatchHeader, payload: Bytes) -> Result<Self, RecordsError> {
         let (base_offset, count) = (header.base_offset, header.count);
-        // The count sizes a vector below, so it must not exceed what the bytes can hold.
+        // The count sizes vectors, so it must not exceed what the bytes can hold.
         if count as usize > payload.len() / LEAST_RECORD_LEN {
             return Err(RecordsError::Count { base_offset, count, reason: "there are too few bytes for so many" });
         }
-        Ok(Self { header, payload })
+        Ok(Self { header, payload, messages: None })
     }
 
-    /// The header of the batch.
+    /// The records of a batch of format 0 or 1: whole messages.
+    pub(super) const fn of_messages(header: BatchHeader, payload: Bytes, messages: MessageSet) -> Self {
+        Self { header, payload, messages: Some(messages) }
+    }
+
+    /// The header of the batch. That of a compressed message of format 0 or 1 is completed by what the messages inside
+    /// tell: the first offset, and how many there are.
     pub const fn header(&self) -> &BatchHeader {
         &self.header
     }
@@ -45,9 +57,23 @@ impl Records {
         &self.payload
     }
 
+    /// Compares the checksums of the messages inside a compressed message of format 0 or 1 with their bytes. There are
+    /// none in format 2, where that of the batch covers all.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordsError::Crc`] for the first that differs.
+    pub fn verify_crcs(&self) -> Result<(), RecordsError> {
+        self.messages.map_or(Ok(()), |messages| messages.verify_crcs(&self.payload))
+    }
+
     /// Iterates over the records without allocating. After an error, and at the end, it stays at the end.
     pub fn iter(&self) -> RecordRefs<'_> {
-        RecordRefs { cursor: Cursor::new(&self.header), rest: &self.payload, payload_len: self.payload.len() }
+        RecordRefs {
+            cursor: Cursor::new(&self.header, self.messages),
+            rest: &self.payload,
+            payload_len: self.payload.len(),
+        }
     }
 
     /// Returns a part of a [`RecordRef`] of this batch as a handle of its own, without copying.
@@ -66,7 +92,8 @@ impl Records {
     ///
     /// The first thing that is wrong with any of them: all, or none.
     pub fn to_vec(&self) -> Result<Vec<Record>, RecordsError> {
-        let mut records = Vec::with_capacity(self.header.count as usize);
+        // What the bytes can hold was compared with the count, but may be far from what they do hold.
+        let mut records = Vec::with_capacity((self.header.count as usize).min(MOST_FORESEEN));
         for record in self.iter() {
             records.push(record?.to_record(&self.payload));
         }
@@ -88,7 +115,7 @@ impl IntoIterator for Records {
     type IntoIter = IntoRecords;
 
     fn into_iter(self) -> IntoRecords {
-        IntoRecords { cursor: Cursor::new(&self.header), payload: self.payload, position: 0 }
+        IntoRecords { cursor: Cursor::new(&self.header, self.messages), payload: self.payload, position: 0 }
     }
 }
 
@@ -164,26 +191,29 @@ struct Cursor {
     count: u32,
     index: u32,
     ended: bool,
+    messages: Option<MessageSet>,
 }
 
 impl Cursor {
-    fn new(header: &BatchHeader) -> Self {
+    fn new(header: &BatchHeader, messages: Option<MessageSet>) -> Self {
         Self {
             base_offset: header.base_offset,
             base_timestamp: header.base_timestamp,
             append_time: (header.attributes.timestamp_type() == TimestampType::LogAppendTime)
                 .then_some(header.max_timestamp),
             last_offset_delta: header.last_offset_delta,
-            count: header.count as u32,
+            // Messages of the old formats are read where a batch would end, out of the way of the others.
+            count: if messages.is_some() { 0 } else { header.count as u32 },
             index: 0,
             ended: false,
+            messages,
         }
     }
 
     #[inline(always)]
     fn next<'a>(&mut self, rest: &mut &'a [u8], payload_len: usize) -> Option<Result<RecordRef<'a>, RecordsError>> {
         if self.index == self.count || self.ended {
-            return self.end(rest);
+            return self.end(rest, payload_len);
         }
         match self.decode(rest) {
             Ok(record) => {
@@ -253,7 +283,17 @@ impl Cursor {
     }
 
     #[cold]
-    fn end<T>(&mut self, rest: &[u8]) -> Option<Result<T, RecordsError>> {
+    fn end<'a>(&mut self, rest: &mut &'a [u8], payload_len: usize) -> Option<Result<RecordRef<'a>, RecordsError>> {
+        if let Some(messages) = self.messages.filter(|_| !self.ended && !rest.is_empty()) {
+            return Some(match Message::read(rest) {
+                Ok(message) => {
+                    self.index += 1;
+                    self.count += 1;
+                    Ok(messages.record(&message, self.append_time))
+                }
+                Err(fault) => Err(self.malformed(fault, payload_len)),
+            });
+        }
         if std::mem::replace(&mut self.ended, true) || rest.is_empty() {
             return None;
         }
@@ -266,9 +306,9 @@ impl Cursor {
 }
 
 /// What is wrong, and how many bytes were left where it was found.
-struct Fault {
-    left: usize,
-    reason: &'static str,
+pub(super) struct Fault {
+    pub(super) left: usize,
+    pub(super) reason: &'static str,
 }
 
 /// The length of nothing.

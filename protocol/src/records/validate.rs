@@ -75,6 +75,7 @@ impl InvalidBatch {
 pub fn check_produced(bytes: &Bytes, decompressor: &mut Decompressor) -> Result<Batch, InvalidBatch> {
     let mut batches = Batches::new(bytes.clone());
     let batch = batches.next().ok_or(InvalidBatch::NotOneBatch)??;
+    batch.header().require_current()?;
     if batches.trailing_len() != 0 {
         return Err(InvalidBatch::NotOneBatch);
     }

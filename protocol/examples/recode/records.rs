@@ -1,0 +1,117 @@
+//! A record set as one JSON value: its batches with the fields of their headers, and its records.
+//!
+//! The shape is that of the `json` column of the vectors (`tests/vectors/`), which was made with Kafka's own classes. The
+//! golden test compares the two, so that what this example prints is what the test has seen.
+
+use krafka_protocol::Bytes;
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::{
+    Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType,
+};
+use serde_json::{Map, Value, json};
+
+/// The record set in JSON, or `{"error": …}` with the first thing that is wrong with it.
+pub(crate) fn record_set_json(bytes: Bytes) -> Value {
+    list(bytes).unwrap_or_else(|error| json!({ "error": error.to_string() }))
+}
+
+fn list(bytes: Bytes) -> Result<Value, RecordsError> {
+    let size = bytes.len();
+    let mut decompressor = Decompressor::default();
+    let mut set = Batches::new(bytes);
+    let mut batches = Vec::new();
+    loop {
+        let position = set.position();
+        let Some(batch) = set.next() else { break };
+        let batch = batch?;
+        batch.verify_crc()?;
+        let records = batch.records(&mut decompressor)?;
+        records.verify_crcs()?;
+        batches.push(batch_json(position, &batch, &records)?);
+    }
+    Ok(json!({ "sizeInBytes": size, "trailingBytes": set.trailing_len(), "batches": batches }))
+}
+
+fn batch_json(position: usize, batch: &Batch, records: &Records) -> Result<Value, RecordsError> {
+    // That of the records knows the first offset inside a compressed message of an old format.
+    let header = records.header();
+    let codec = header.attributes.compression().map_or("unknown", |codec| codec.name());
+    let timestamp_type = match header.timestamp_type() {
+        None => "NoTimestampType",
+        Some(TimestampType::CreateTime) => "CreateTime",
+        Some(TimestampType::LogAppendTime) => "LogAppendTime",
+    };
+    let mut listing = object(json!({
+        "position": position,
+        "magic": header.magic,
+        "sizeInBytes": batch.bytes().len(),
+        "baseOffset": header.base_offset,
+        "lastOffset": header.last_offset(),
+        "codec": codec,
+        "timestampType": timestamp_type,
+        "attributes": header.attributes.0,
+        "crc": header.crc,
+        "maxTimestamp": header.max_timestamp,
+    }));
+    if header.magic == MAGIC {
+        listing.extend(object(json!({
+            "partitionLeaderEpoch": header.partition_leader_epoch,
+            "baseTimestamp": header.base_timestamp,
+            "producerId": header.producer_id,
+            "producerEpoch": header.producer_epoch,
+            "baseSequence": header.base_sequence,
+            "lastSequence": header.last_sequence(),
+            "isTransactional": header.attributes.is_transactional(),
+            "isControlBatch": header.attributes.is_control(),
+            "deleteHorizonMs": header.delete_horizon_ms(),
+            "count": header.count,
+        })));
+    }
+    let records: Result<Vec<_>, _> = records.iter().map(|record| record_json(header, &record?)).collect();
+    listing.insert("records".to_owned(), records?.into());
+    Ok(listing.into())
+}
+
+fn record_json(header: &BatchHeader, record: &RecordRef<'_>) -> Result<Value, RecordsError> {
+    let mut listing = object(json!({
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": record.key.map(hex),
+        "value": record.value.map(hex),
+    }));
+    if header.magic == MAGIC {
+        // A record's offset lies within 32 bits of the batch's, or it would not have been decoded.
+        let delta = record.offset.wrapping_sub(header.base_offset) as i32;
+        let headers = record.headers.iter().map(|header| json!([header.name(), header.value.map(hex)]));
+        listing.insert("sequence".to_owned(), header.sequence_at(delta).into());
+        listing.insert("headers".to_owned(), headers.collect());
+    }
+    if header.attributes.is_control() {
+        let control = ControlRecord::parse(record.key, record.value)?;
+        listing.insert("control".to_owned(), mark_json(&control));
+    }
+    Ok(listing.into())
+}
+
+/// A mark of a control batch, by its name and content.
+fn mark_json(control: &ControlRecord) -> Value {
+    match control {
+        ControlRecord::Abort { coordinator_epoch } | ControlRecord::Commit { coordinator_epoch } => {
+            json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch })
+        }
+        ControlRecord::Other { .. } => json!({ "type": control.name() }),
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
