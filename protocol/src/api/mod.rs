@@ -40,6 +40,7 @@ pub mod produce;
 pub mod push_telemetry;
 pub mod read_share_group_state;
 pub mod read_share_group_state_summary;
+mod redacted;
 pub mod remove_raft_voter;
 pub mod sasl_authenticate;
 pub mod sasl_handshake;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::redacted::Redacted;
 use crate::{Bytes, Message, Str};
 
 /// One token from the client.
@@ -44,15 +45,6 @@ impl fmt::Debug for SaslAuthenticateResponse {
             .field("auth_bytes", &Redacted(self.auth_bytes.len()))
             .field("session_lifetime_ms", &self.session_lifetime_ms)
             .finish()
-    }
-}
-
-/// A secret of so many bytes.
-struct Redacted(usize);
-
-impl fmt::Debug for Redacted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{} bytes]", self.0)
     }
 }
 
