@@ -3,6 +3,8 @@
 //! A line has the versions that Kafka 4.4 serves, and their names in [`versions`](crate::versions); an API that Kafka 4
 //! has dropped has none. What can be read and written, from Kafka 3.9 on, the message itself says.
 
+pub mod add_offsets_to_txn;
+pub mod add_partitions_to_txn;
 pub mod add_raft_voter;
 pub mod allocate_producer_ids;
 pub mod alter_share_group_offsets;
@@ -20,6 +22,7 @@ pub mod describe_cluster;
 pub mod describe_share_group_offsets;
 pub mod describe_topic_partitions;
 pub mod describe_transactions;
+pub mod end_txn;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod get_telemetry_subscriptions;
@@ -52,10 +55,12 @@ pub mod streams_group_describe;
 pub mod streams_group_heartbeat;
 pub mod streams_group_topology_description_update;
 pub mod sync_group;
+pub mod txn_offset_commit;
 pub mod unregister_broker;
 pub mod unregister_controller;
 pub mod update_raft_voter;
 pub mod write_share_group_state;
+pub mod write_txn_markers;
 
 use std::any::Any;
 
