@@ -34,8 +34,8 @@ pub struct ConsumerGroupDescribeResponse {
 pub struct DescribedGroup {
     /// Why there is no state, 0 if there is: GROUP_ID_NOT_FOUND (also for a group of another type),
     /// GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED where the members' topics must not be told,
-    /// INVALID_GROUP_ID, INVALID_REQUEST; NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS
-    /// are worth another try.
+    /// INVALID_GROUP_ID, INVALID_REQUEST, UNSUPPORTED_VERSION while the cluster's `group.version` is 0;
+    /// NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS are worth another try.
     pub error_code: i16,
     /// The reason in words, `None` without an error.
     #[field(default = null)]

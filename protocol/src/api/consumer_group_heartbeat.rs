@@ -67,11 +67,12 @@ pub struct ConsumerGroupHeartbeatResponse {
     /// - The coordinator is elsewhere or not ready: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
     ///   COORDINATOR_LOAD_IN_PROGRESS.
     /// - The member gives up its partitions and joins again: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
-    /// - Another member has the static name: UNRELEASED_INSTANCE_ID while it lives, FENCED_INSTANCE_ID to the one that
-    ///   was replaced.
+    /// - Another member has the static name: UNRELEASED_INSTANCE_ID while it lives, FENCED_INSTANCE_ID to the one
+    ///   that was replaced.
     /// - The member cannot go on: GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, INVALID_REQUEST,
-    ///   UNSUPPORTED_ASSIGNOR, GROUP_MAX_SIZE_REACHED, GROUP_ID_NOT_FOUND (also for a group of another type), and from
-    ///   version 1 on INVALID_REGULAR_EXPRESSION.
+    ///   UNSUPPORTED_ASSIGNOR, GROUP_MAX_SIZE_REACHED, GROUP_ID_NOT_FOUND (also for a group of another type),
+    ///   UNSUPPORTED_VERSION while the cluster's `group.version` is 0, and from version 1 on
+    ///   INVALID_REGULAR_EXPRESSION.
     pub error_code: i16,
     /// The reason in words, `None` without an error.
     #[field(default = null)]

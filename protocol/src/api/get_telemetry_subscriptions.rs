@@ -23,7 +23,7 @@ pub struct GetTelemetrySubscriptionsResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
     pub throttle_time_ms: i32,
     /// What went wrong, 0 for nothing: THROTTLING_QUOTA_EXCEEDED for a client that asks again before its push
-    /// interval is over, INVALID_REQUEST, or UNSUPPORTED_VERSION from a broker that takes no metrics.
+    /// interval is over, INVALID_REQUEST, or UNSUPPORTED_VERSION from a broker of Kafka 3.9 on ZooKeeper.
     pub error_code: i16,
     /// The id to use from now on, with all brokers: the request's, or a new one if that was zero.
     pub client_instance_id: Uuid,

@@ -35,6 +35,6 @@ pub struct PushTelemetryResponse {
     /// - The client asks for its subscriptions again: UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE.
     /// - These metrics are lost, the next push may go well: TELEMETRY_TOO_LARGE, INVALID_RECORD from the broker's
     ///   plugin, THROTTLING_QUOTA_EXCEEDED for a push that comes too early.
-    /// - The client pushes no more: INVALID_REQUEST, or UNSUPPORTED_VERSION from a broker that takes no metrics.
+    /// - The client pushes no more: INVALID_REQUEST, or UNSUPPORTED_VERSION from a broker of Kafka 3.9 on ZooKeeper.
     pub error_code: i16,
 }

@@ -250,7 +250,7 @@ fn normal(default: &FieldDefault) -> FieldDefault {
     }
 }
 
-/// The default in a schema, or `unset` where it says nothing. Numbers and booleans may be quoted, and numbers hexadecimal.
+/// The default in a schema, where numbers and booleans may be quoted, and numbers hexadecimal; `unset` if it has none.
 fn default(json: &Value, field_type: &str, unset: FieldDefault) -> String {
     let text = match json {
         Value::Null => return format!("{unset:?}"),
