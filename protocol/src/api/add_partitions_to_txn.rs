@@ -1,14 +1,15 @@
-//! AddPartitionsToTxn (24): adds partitions to a transaction before a producer writes to them, or verifies that they are
-//! in it.
+//! AddPartitionsToTxn (24): adds partitions to a transaction before a producer writes to them, or verifies that they
+//! are in it.
 //!
 //! Two senders share it. A transactional producer sends versions 0 to 3 to its transaction coordinator, for its one
-//! transaction. Brokers send 4 and 5 to coordinators, for many transactions at once: before a partition's leader lets a
-//! transaction write for the first time, it has the coordinator verify that the partition is in it (KIP-890). These need
-//! the right to act for the cluster, so a client stays at 3 whatever the broker offers. A producer that uses transactions
-//! of version 2 (KIP-890, part 2) does not send this at all: Produce 12 and later have the partition leader do it.
+//! transaction. Brokers send 4 and 5 to coordinators, for many transactions at once: before a partition's leader lets
+//! a transaction write for the first time, it has the coordinator verify that the partition is in it (KIP-890). These
+//! need the right to act for the cluster, so a client stays at 3 whatever the broker offers. A producer that uses
+//! transactions of version 2 (KIP-890, part 2) does not send this at all: Produce 12 and later have the partition
+//! leader do it.
 //!
-//! Versions 0 to 3 speak of one transaction in the fields that begin with `v3_and_below`, 4 and 5 of a list of them. From
-//! version 1 on the broker answers before it throttles (KIP-219); from 2 on PRODUCER_FENCED is told apart from
+//! Versions 0 to 3 speak of one transaction in the fields that begin with `v3_and_below`, 4 and 5 of a list of them.
+//! From version 1 on the broker answers before it throttles (KIP-219); from 2 on PRODUCER_FENCED is told apart from
 //! INVALID_PRODUCER_EPOCH (KIP-588); 3 is the first in the flexible encoding (KIP-482); 5 may answer
 //! TRANSACTION_ABORTABLE (KIP-890).
 
@@ -104,10 +105,12 @@ pub struct AddPartitionsToTxnTopicResult {
 pub struct AddPartitionsToTxnPartitionResult {
     /// The partition's number.
     pub partition_index: i32,
-    /// Why the partition was not added (or is not in the transaction), 0 if it was. When one partition of a transaction is
-    /// refused, none is added, and the good ones have OPERATION_NOT_ATTEMPTED. CONCURRENT_TRANSACTIONS: the end of the
-    /// last transaction is still being written, try again. PRODUCER_FENCED (INVALID_PRODUCER_EPOCH before version 2): a
-    /// newer producer has the transactional id. INVALID_PRODUCER_ID_MAPPING: the coordinator has another producer id, or
-    /// none. Where only verification fails, TRANSACTION_ABORTABLE from version 5 on, INVALID_TXN_STATE before.
+    /// Why the partition was not added (or is not in the transaction), 0 if it was. When one partition of a
+    /// transaction is refused, none is added, and the good ones have OPERATION_NOT_ATTEMPTED.
+    /// CONCURRENT_TRANSACTIONS: the end of the last transaction is still being written, try again. PRODUCER_FENCED
+    /// (INVALID_PRODUCER_EPOCH before version 2): a newer producer has the transactional id.
+    /// INVALID_PRODUCER_ID_MAPPING: the coordinator has another producer id, or none. One that was only to be
+    /// verified, and is not in the transaction, has TRANSACTION_ABORTABLE, from brokers before Kafka 3.8
+    /// INVALID_TXN_STATE.
     pub partition_error_code: i16,
 }

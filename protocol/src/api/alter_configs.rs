@@ -3,12 +3,13 @@
 //! What the request does not name goes back to its default, so two who change different settings undo each other's
 //! work. IncrementalAlterConfigs (44) has been the better way since Kafka 2.3 (KIP-339).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919); changes to one broker, to
-//! that broker, which alone can tell whether they make sense. [`describe_configs`](super::describe_configs) lists the
-//! types of resources; loggers (8) cannot be set with this. A value may be a password, so `Debug` shows only how long it
-//! is.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919); changes to one
+//! broker, to that broker, which alone can tell whether they make sense.
+//! [`describe_configs`](super::describe_configs) lists the types of resources; loggers (8) cannot be set with this. A
+//! value may be a password, so `Debug` shows only how long it is.
 //!
-//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding (KIP-482).
+//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding
+//! (KIP-482).
 
 use std::fmt;
 
@@ -61,8 +62,8 @@ pub struct AlterConfigsResponse {
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 0..=2, flexible = 2..)]
 pub struct AlterConfigsResourceResponse {
-    /// Why the resource is as it was, 0 if it was changed, or could have been. INVALID_CONFIG: a value is not possible, or
-    /// the setting is not known. INVALID_REQUEST, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION,
+    /// Why the resource is as it was, 0 if it was changed, or could have been. INVALID_CONFIG: a value is not
+    /// possible, or the setting is not known. INVALID_REQUEST, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION,
     /// TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED are what they say.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.

@@ -1,8 +1,8 @@
 //! AlterPartitionReassignments (45): moves partitions to other brokers, or calls such a move off (KIP-455).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter the
-//! cluster. The answer comes when the moves have begun; ListPartitionReassignments (46) shows those that go on. A new move
-//! for a partition that moves already takes the place of the old one.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter
+//! the cluster. The answer comes when the moves have begun; ListPartitionReassignments (46) shows those that go on. A
+//! new move for a partition that moves already takes the place of the old one.
 //!
 //! Version 1 can forbid that the number of replicas changes (KIP-860).
 
@@ -53,8 +53,8 @@ pub struct AlterPartitionReassignmentsResponse {
     /// Whether the number of replicas was allowed to change.
     #[field(versions = 1.., ignorable, default = true)]
     pub allow_replication_factor_change: bool,
-    /// Why nothing was done, 0 if there are outcomes. CLUSTER_AUTHORIZATION_FAILED; NOT_CONTROLLER and REQUEST_TIMED_OUT:
-    /// try again.
+    /// Why nothing was done, 0 if there are outcomes. CLUSTER_AUTHORIZATION_FAILED; NOT_CONTROLLER and
+    /// REQUEST_TIMED_OUT: try again.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.
     pub error_message: Option<Str>,
@@ -79,8 +79,8 @@ pub struct ReassignablePartitionResponse {
     /// The partition's number.
     pub partition_index: i32,
     /// Why nothing has changed, 0 if it has. NO_REASSIGNMENT_IN_PROGRESS: there is no move to call off.
-    /// INVALID_REPLICA_ASSIGNMENT: the list is empty, names a broker twice, or one that is not registered; or to call the
-    /// move off, a replica out of sync would have to lead, and the topic does not allow that.
+    /// INVALID_REPLICA_ASSIGNMENT: the list is empty, names a broker twice, or one that is not registered; or to call
+    /// the move off, a replica out of sync would have to lead, and the topic does not allow that.
     /// INVALID_REPLICATION_FACTOR, UNKNOWN_TOPIC_OR_PARTITION.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.

@@ -1,12 +1,12 @@
 //! CreateAcls (30): adds access rules (KIP-140).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter the
-//! cluster. To create a rule that is already there is no error. [`describe_acls`](super::describe_acls) says what the
-//! numbers mean.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter
+//! the cluster. To create a rule that is already there is no error. [`describe_acls`](super::describe_acls) says what
+//! the numbers mean.
 //!
-//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is the
-//! first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped version 0
-//! (KIP-896).
+//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is
+//! the first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped
+//! version 0 (KIP-896).
 
 use crate::{Message, Str};
 
@@ -53,8 +53,8 @@ pub struct CreateAclsResponse {
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 0..=3, flexible = 2..)]
 pub struct AclCreationResult {
-    /// Why the rule was not added, 0 if it is there. INVALID_REQUEST: it makes no sense. SECURITY_DISABLED: there is no
-    /// authorizer. CLUSTER_AUTHORIZATION_FAILED: the caller may not alter the cluster.
+    /// Why the rule was not added, 0 if it is there. INVALID_REQUEST: it makes no sense. SECURITY_DISABLED: there is
+    /// no authorizer. CLUSTER_AUTHORIZATION_FAILED: the caller may not alter the cluster.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.
     pub error_message: Option<Str>,

@@ -5,13 +5,13 @@
 //! token's id as the user name, its HMAC in base64 as the password, and the extension `tokenauth=true`. The HMAC is
 //! therefore a secret, and `Debug` shows only how long it is.
 //!
-//! Tokens are managed over connections that have proven who the client is: over PLAINTEXT, over TLS without a client's
-//! certificate, and where the client has logged in with a token itself, the four APIs 38 to 41 answer
+//! Tokens are managed over connections that have proven who the client is: over PLAINTEXT, over TLS without a
+//! client's certificate, and where the client has logged in with a token itself, the four APIs 38 to 41 answer
 //! DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. A cluster without `delegation.token.secret.key` answers
 //! DELEGATION_TOKEN_AUTH_DISABLED.
 //!
-//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding (KIP-482); 3
-//! makes tokens for other owners (KIP-373). Kafka 4.0 dropped version 0 (KIP-896).
+//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding
+//! (KIP-482); 3 makes tokens for other owners (KIP-373). Kafka 4.0 dropped version 0 (KIP-896).
 
 use std::fmt;
 
@@ -49,8 +49,9 @@ pub struct CreatableRenewers {
 #[derive(Clone, PartialEq, Message)]
 #[message(key = 38, versions = 0..=3, flexible = 2..)]
 pub struct CreateDelegationTokenResponse {
-    /// Why there is no token, 0 if there is one. DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, DELEGATION_TOKEN_AUTH_DISABLED,
-    /// INVALID_PRINCIPAL_TYPE; DELEGATION_TOKEN_AUTHORIZATION_FAILED: the requester may not create tokens for that owner.
+    /// Why there is no token, 0 if there is one. DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    /// DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE; DELEGATION_TOKEN_AUTHORIZATION_FAILED: the requester
+    /// may not create tokens for that owner.
     pub error_code: i16,
     /// The type of the owner.
     pub principal_type: Str,

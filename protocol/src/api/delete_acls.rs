@@ -1,12 +1,12 @@
 //! DeleteAcls (31): removes the access rules that match filters (KIP-140).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter the
-//! cluster. [`describe_acls`](super::describe_acls) says what the numbers mean and how filters match: the same filter
-//! finds there what it would remove here.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may alter
+//! the cluster. [`describe_acls`](super::describe_acls) says what the numbers mean and how filters match: the same
+//! filter finds there what it would remove here.
 //!
-//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is the
-//! first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped version 0
-//! (KIP-896).
+//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is
+//! the first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped
+//! version 0 (KIP-896).
 
 use crate::{Message, Str};
 
@@ -26,8 +26,8 @@ pub struct DeleteAclsFilter {
     pub resource_type_filter: i8,
     /// The name of the resource, `None` for any.
     pub resource_name_filter: Option<Str>,
-    /// How the name is compared: 1 patterns of either type with just this name, 2 all patterns that hold for a resource of
-    /// this name, 3 literal ones with just this name, 4 prefixed ones with just this name.
+    /// How the name is compared: 1 patterns of either type with just this name, 2 all patterns that hold for a
+    /// resource of this name, 3 literal ones with just this name, 4 prefixed ones with just this name.
     #[field(versions = 1.., default = 3)]
     pub pattern_type_filter: i8,
     /// The principal, `None` for any.
@@ -54,8 +54,8 @@ pub struct DeleteAclsResponse {
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 0..=3, flexible = 2..)]
 pub struct DeleteAclsFilterResult {
-    /// Why the filter was not applied, 0 if it was. INVALID_REQUEST: it makes no sense. SECURITY_DISABLED: there is no
-    /// authorizer. CLUSTER_AUTHORIZATION_FAILED: the caller may not alter the cluster.
+    /// Why the filter was not applied, 0 if it was. INVALID_REQUEST: it makes no sense. SECURITY_DISABLED: there is
+    /// no authorizer. CLUSTER_AUTHORIZATION_FAILED: the caller may not alter the cluster.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.
     pub error_message: Option<Str>,

@@ -1,8 +1,8 @@
 //! DescribeAcls (29): the access rules that match a filter (KIP-140).
 //!
-//! Sent to any broker, or to a controller (KIP-919), by whoever may describe the cluster. The numbers below stand in this
-//! API, in CreateAcls (30) and in DeleteAcls (31). UNKNOWN is for the receiver of a number that it does not know, and is
-//! refused with INVALID_REQUEST when it is sent; ANY and MATCH are for filters.
+//! Sent to any broker, or to a controller (KIP-919), by whoever may describe the cluster. The numbers below stand in
+//! this API, in CreateAcls (30) and in DeleteAcls (31). 0 is what a receiver makes of a number that it does not know,
+//! and is INVALID_REQUEST when it is sent; `any` and `match` are for filters.
 //!
 //! | number | resource type      | pattern type | operation                 | permission |
 //! |--------|--------------------|--------------|---------------------------|------------|
@@ -23,12 +23,12 @@
 //! | 14     |                    |              | describe tokens           |            |
 //! | 15     |                    |              | two-phase commit          |            |
 //!
-//! A rule with a literal pattern holds for the resource of that name, and with the name `*` for all of its type; with a
-//! prefixed pattern, for all whose names begin with it. The cluster is called `kafka-cluster`.
+//! A rule with a literal pattern holds for the resource of that name, and with the name `*` for all of its type; with
+//! a prefixed pattern, for all whose names begin with it. The cluster is called `kafka-cluster`.
 //!
-//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is the
-//! first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped version 0
-//! (KIP-896).
+//! Version 1 adds the pattern type (KIP-290), and from it on the broker answers before it throttles (KIP-219); 2 is
+//! the first in the flexible encoding (KIP-482); from 3 on there are rules about users (KIP-373). Kafka 4.0 dropped
+//! version 0 (KIP-896).
 
 use crate::{Message, Str};
 
@@ -40,13 +40,13 @@ pub struct DescribeAclsRequest {
     pub resource_type_filter: i8,
     /// The name of the resource, `None` for any.
     pub resource_name_filter: Option<Str>,
-    /// How the name is compared. 3: literal patterns with just this name. 4: prefixed patterns with just this name. 1:
-    /// patterns of either type with just this name. 2: all patterns that hold for a resource of this name, `*` and
+    /// How the name is compared. 3: literal patterns with just this name. 4: prefixed patterns with just this name.
+    /// 1: patterns of either type with just this name. 2: all patterns that hold for a resource of this name, `*` and
     /// shorter prefixes among them.
     #[field(versions = 1.., default = 3)]
     pub pattern_type_filter: i8,
-    /// The principal, `User:alice` for instance; `None` for any. `User:*`, which stands for everyone in a rule, matches
-    /// only such rules.
+    /// The principal, `User:alice` for instance; `None` for any. `User:*`, which stands for everyone in a rule,
+    /// matches only such rules.
     pub principal_filter: Option<Str>,
     /// The host, `None` for any. `*`, which stands for every host in a rule, matches only such rules.
     pub host_filter: Option<Str>,

@@ -1,8 +1,8 @@
 //! DescribeConfigs (32): the settings of topics, brokers, loggers, client metrics and groups.
 //!
 //! Any broker or controller (KIP-919) answers for topics, groups and client metrics; what is set on one node, and its
-//! loggers, only that node can tell. The numbers for the type of a resource stand in this API, in AlterConfigs (33) and
-//! in IncrementalAlterConfigs (44):
+//! loggers, only that node can tell. The numbers for the type of a resource stand in this API, in AlterConfigs (33)
+//! and in IncrementalAlterConfigs (44):
 //!
 //! | number | resource                     | its name                                                               |
 //! |--------|------------------------------|------------------------------------------------------------------------|
@@ -12,9 +12,9 @@
 //! | 16     | client metrics (KIP-714)     | the subscription's name                                                |
 //! | 32     | group (KIP-848)              | the group's id                                                         |
 //!
-//! Version 1 tells where a value comes from and what it hides (KIP-226); from 2 on the broker answers before it throttles
-//! (KIP-219); 3 adds types and texts (KIP-569); 4 is the first in the flexible encoding (KIP-482). Kafka 4.0 dropped
-//! version 0 (KIP-896).
+//! Version 1 tells where a value comes from and what it hides (KIP-226); from 2 on the broker answers before it
+//! throttles (KIP-219); 3 adds types and texts (KIP-569); 4 is the first in the flexible encoding (KIP-482). Kafka
+//! 4.0 dropped version 0 (KIP-896).
 
 use crate::{Message, Str};
 
@@ -40,8 +40,8 @@ pub struct DescribeConfigsResource {
     pub resource_type: i8,
     /// Its name.
     pub resource_name: Str,
-    /// The names of the settings to tell, `None` for all of them. A name that the resource does not have is left out of
-    /// the answer. Kafka takes an empty list for all too.
+    /// The names of the settings to tell, `None` for all of them. A name that the resource does not have is left out
+    /// of the answer. Kafka takes an empty list for all too.
     pub configuration_keys: Option<Vec<Str>>,
 }
 
@@ -60,8 +60,8 @@ pub struct DescribeConfigsResponse {
 #[message(versions = 0..=4, flexible = 4..)]
 pub struct DescribeConfigsResult {
     /// Why there are no settings, 0 if there are. UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED,
-    /// CLUSTER_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED; INVALID_REQUEST where another node should have been asked
-    /// or the type is not known.
+    /// CLUSTER_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED; INVALID_REQUEST where another node should have been
+    /// asked or the type is not known.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.
     pub error_message: Option<Str>,
@@ -86,9 +86,9 @@ pub struct DescribeConfigsResourceResult {
     /// Whether nobody has set it. Version 0 alone; later ones tell the source instead.
     #[field(versions = 0)]
     pub is_default: bool,
-    /// Where the value comes from: 1 this topic, 2 this broker, set through the protocol, 3 the same for all brokers, 4 the
-    /// node's own file, 5 Kafka's default, 6 this node's logger, 7 this client metrics subscription, 8 this group; 0
-    /// unknown, and -1 not told.
+    /// Where the value comes from: 1 this topic, 2 this broker, set through the protocol, 3 the same for all brokers,
+    /// 4 the node's own file, 5 Kafka's default, 6 this node's logger, 7 this client metrics subscription, 8 this
+    /// group; 0 unknown, and -1 not told.
     #[field(versions = 1.., ignorable, default = -1)]
     pub config_source: i8,
     /// Whether the value is secret and therefore not told.
@@ -96,8 +96,8 @@ pub struct DescribeConfigsResourceResult {
     /// The places that have a value for the setting, the one that wins first; empty when that was not asked for.
     #[field(versions = 1.., ignorable)]
     pub synonyms: Vec<DescribeConfigsSynonym>,
-    /// What the value is: 1 boolean, 2 string, 3 to 5 an integer of 32, 16 or 64 bits, 6 a floating-point number, 7 a list
-    /// with commas, 8 the name of a class, 9 a password; 0 unknown.
+    /// What the value is: 1 boolean, 2 string, 3 to 5 an integer of 32, 16 or 64 bits, 6 a floating-point number, 7 a
+    /// list with commas, 8 the name of a class, 9 a password; 0 unknown.
     #[field(versions = 3.., ignorable)]
     pub config_type: i8,
     /// The text that explains the setting, `None` when that was not asked for or there is none.

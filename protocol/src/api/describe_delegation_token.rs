@@ -1,11 +1,11 @@
 //! DescribeDelegationToken (41): the tokens that the caller may see (KIP-48).
 //!
-//! These are the tokens that it owns, asked for or may renew, and those that it has the right to describe, by the token's
-//! id or, from Kafka 3.3 on, by the owner (KIP-373). Any broker answers. [`create_delegation_token`] says over which
-//! connections. The HMACs are the tokens' secrets, so `Debug` shows only how long they are.
+//! These are the tokens that it owns, asked for or may renew, and those that it has the right to describe, by the
+//! token's id or, from Kafka 3.3 on, by the owner (KIP-373). Any broker answers. [`create_delegation_token`] says
+//! over which connections. The HMACs are the tokens' secrets, so `Debug` shows only how long they are.
 //!
-//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding (KIP-482); 3
-//! tells who asked for a token (KIP-373). Kafka 4.0 dropped version 0 (KIP-896).
+//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding
+//! (KIP-482); 3 tells who asked for a token (KIP-373). Kafka 4.0 dropped version 0 (KIP-896).
 //!
 //! [`create_delegation_token`]: super::create_delegation_token
 
@@ -18,8 +18,8 @@ use crate::{Bytes, Message, Str};
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(key = 41, versions = 0..=3, flexible = 2.., response = DescribeDelegationTokenResponse)]
 pub struct DescribeDelegationTokenRequest {
-    /// Only tokens that one of these owns, asked for or may renew; `None` for all that the caller may see. With none in the
-    /// list the answer has none.
+    /// Only tokens that one of these owns, asked for or may renew; `None` for all that the caller may see. With none
+    /// in the list the answer has none.
     pub owners: Option<Vec<DescribeDelegationTokenOwner>>,
 }
 

@@ -1,13 +1,13 @@
 //! DescribeGroups (15): what a coordinator knows about classic groups, for tools and admin clients.
 //!
-//! Each group is asked about at its own coordinator ([`find_coordinator`](super::find_coordinator)). Groups of the newer
-//! protocols have APIs of their own, ConsumerGroupDescribe for those of KIP-848; asked here, the coordinator treats them
-//! as it treats groups that do not exist.
+//! Each group is asked about at its own coordinator ([`find_coordinator`](super::find_coordinator)). Groups of the
+//! newer protocols have APIs of their own, ConsumerGroupDescribe for those of KIP-848; asked here, the coordinator
+//! treats them as it treats groups that do not exist.
 //!
-//! Version 1 adds the throttle time, and from 2 on the broker answers before it throttles, so that the client has to wait
-//! by itself (KIP-219); 3 tells what the caller may do (KIP-430); 4 names static members (KIP-345); 5 is the first in the
-//! flexible encoding (KIP-482). Up to version 5 a group that does not exist is described as `Dead`, without an error; from
-//! 6 on the state is still `Dead`, and the error GROUP_ID_NOT_FOUND (KIP-1043).
+//! Version 1 adds the throttle time, and from 2 on the broker answers before it throttles, so that the client has to
+//! wait by itself (KIP-219); 3 tells what the caller may do (KIP-430); 4 names static members (KIP-345); 5 is the
+//! first in the flexible encoding (KIP-482). Up to version 5 a group that does not exist is described as `Dead`,
+//! without an error; from 6 on the state is still `Dead`, and the error GROUP_ID_NOT_FOUND (KIP-1043).
 
 use crate::{Bytes, Message, Str};
 
@@ -50,7 +50,8 @@ pub struct DescribedGroup {
     pub group_state: Str,
     /// What kind of members the group has: `consumer`, `connect` or a word of their own; empty if it never had any.
     pub protocol_type: Str,
-    /// The protocol that the members agreed on, for consumers the assignor's name; empty unless the group is `Stable`.
+    /// The protocol that the members agreed on, for consumers the assignor's name; empty unless the group is
+    /// `Stable`.
     pub protocol_data: Str,
     /// The members. A `Dead` or `Empty` group has none.
     pub members: Vec<DescribedGroupMember>,
@@ -76,7 +77,7 @@ pub struct DescribedGroupMember {
     /// What the member said about itself for the chosen protocol, for consumers a
     /// [`Subscription`](crate::group::Subscription); empty unless the group is `Stable`.
     pub member_metadata: Bytes,
-    /// What the group's leader assigned to it, for consumers an [`Assignment`](crate::group::Assignment); empty unless the
-    /// group is `Stable`.
+    /// What the group's leader assigned to it, for consumers an [`Assignment`](crate::group::Assignment); empty
+    /// unless the group is `Stable`.
     pub member_assignment: Bytes,
 }

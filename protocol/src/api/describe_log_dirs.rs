@@ -1,11 +1,12 @@
 //! DescribeLogDirs (35): how much of which partitions is in a broker's log directories (KIP-113).
 //!
-//! Sent to the broker itself, by whoever may describe the cluster. While a replica moves from one directory to another
-//! (AlterReplicaLogDirs, 34), its partition is in both.
+//! Sent to the broker itself, by whoever may describe the cluster. While a replica moves from one directory to
+//! another (AlterReplicaLogDirs, 34), its partition is in both.
 //!
-//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding (KIP-482); 3
-//! adds an error for the whole answer (KIP-784), where one who may not ask had an empty one before; 4 tells the size of the
-//! volumes (KIP-827); 5 which directories take no more partitions (KIP-1066). Kafka 4.0 dropped version 0 (KIP-896).
+//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding
+//! (KIP-482); 3 adds an error for the whole answer (KIP-784), where one who may not ask had an empty one before; 4
+//! tells the size of the volumes (KIP-827); 5 which directories take no more partitions (KIP-1066). Kafka 4.0 dropped
+//! version 0 (KIP-896).
 
 use crate::{Message, Str};
 
@@ -13,8 +14,8 @@ use crate::{Message, Str};
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(key = 35, versions = 0..=5, flexible = 2.., response = DescribeLogDirsResponse)]
 pub struct DescribeLogDirsRequest {
-    /// The partitions to tell of, by topic; `None` for all that the broker has. With none in the list the directories are
-    /// told nevertheless, with nothing in them.
+    /// The partitions to tell of, by topic; `None` for all that the broker has. With none in the list the directories
+    /// are told nevertheless, with nothing in them.
     pub topics: Option<Vec<DescribableLogDirTopic>>,
 }
 
@@ -80,8 +81,8 @@ pub struct DescribeLogDirsPartition {
     pub partition_index: i32,
     /// The bytes of its segments here.
     pub partition_size: i64,
-    /// By how many offsets this log is behind: the replica itself behind the partition's high watermark (at least 0), a
-    /// copy behind the end of the log that it shall replace; -1 if that cannot be told.
+    /// By how many offsets this log is behind: the replica itself behind the partition's high watermark (at least 0),
+    /// a copy behind the end of the log that it shall replace; -1 if that cannot be told.
     pub offset_lag: i64,
     /// Whether this is a copy that shall replace the replica's log in another directory.
     pub is_future_key: bool,

@@ -1,8 +1,8 @@
 //! IncrementalAlterConfigs (44): changes single settings of a resource and leaves the others alone (KIP-339).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919); changes to one broker or
-//! its loggers, to that broker. [`describe_configs`](super::describe_configs) lists the types of resources. A value may be
-//! a password, so `Debug` shows only how long it is.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919); changes to one
+//! broker or its loggers, to that broker. [`describe_configs`](super::describe_configs) lists the types of resources.
+//! A value may be a password, so `Debug` shows only how long it is.
 //!
 //! Version 1 is the first in the flexible encoding (KIP-482).
 
@@ -39,11 +39,12 @@ pub struct AlterConfigsResource {
 pub struct AlterableConfig {
     /// The setting's name.
     pub name: Str,
-    /// What to do: 0 set it, 1 unset it, so that the default is back, 2 add the value to its list, 3 take the value out of
-    /// its list. The last two are INVALID_CONFIG where the setting is no list; values that are already there, or are not
-    /// there to be taken out, change nothing.
+    /// What to do: 0 set it, 1 unset it, so that the default is back, 2 add the value to its list, 3 take the value
+    /// out of its list. The last two are INVALID_CONFIG where the setting is no list; values that are already there,
+    /// or are not there to be taken out, change nothing.
     pub config_operation: i8,
-    /// The value; for 2 and 3 perhaps several with commas between them. `None` only to unset, where a value is ignored.
+    /// The value; for 2 and 3 perhaps several with commas between them. `None` only to unset, where a value is
+    /// ignored.
     pub value: Option<Str>,
 }
 
@@ -61,8 +62,8 @@ pub struct IncrementalAlterConfigsResponse {
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 0..=1, flexible = 1..)]
 pub struct AlterConfigsResourceResponse {
-    /// Why the resource is as it was, 0 if it was changed, or could have been. INVALID_CONFIG: a value is not possible, or
-    /// the setting is not known. INVALID_REQUEST, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION,
+    /// Why the resource is as it was, 0 if it was changed, or could have been. INVALID_CONFIG: a value is not
+    /// possible, or the setting is not known. INVALID_REQUEST, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION,
     /// TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED are what they say.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.

@@ -1,10 +1,11 @@
 //! ListGroups (16): the groups that one broker coordinates, for tools and admin clients.
 //!
-//! There is no list of all groups anywhere: who wants it asks every broker and puts the answers together. A group that
-//! moves meanwhile may be in two of them, or in none.
+//! There is no list of all groups anywhere: who wants it asks every broker and puts the answers together. A group
+//! that moves meanwhile may be in two of them, or in none.
 //!
-//! Version 1 adds the throttle time, and from 2 on the broker answers before it throttles (KIP-219); 3 is the first in
-//! the flexible encoding (KIP-482); 4 tells states and can select by them (KIP-518); 5 does the same for types (KIP-848).
+//! Version 1 adds the throttle time, and from 2 on the broker answers before it throttles (KIP-219); 3 is the first
+//! in the flexible encoding (KIP-482); 4 tells states and can select by them (KIP-518); 5 does the same for types
+//! (KIP-848).
 
 use crate::{Message, Str};
 
@@ -12,8 +13,8 @@ use crate::{Message, Str};
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(key = 16, versions = 0..=5, flexible = 3.., response = ListGroupsResponse)]
 pub struct ListGroupsRequest {
-    /// Only groups in one of these states; empty for all. Case does not matter to Kafka 3.7 and later. A broker does not
-    /// refuse a state that it does not know: no group is in it.
+    /// Only groups in one of these states; empty for all. Case does not matter to Kafka 4. A state that the broker
+    /// does not know is no error: no group is in it.
     #[field(versions = 4..)]
     pub states_filter: Vec<Str>,
     /// Only groups of one of these types; empty for all. The types are listed at [`ListedGroup::group_type`].
@@ -41,11 +42,11 @@ pub struct ListGroupsResponse {
 pub struct ListedGroup {
     /// The group's id.
     pub group_id: Str,
-    /// What kind of members it has: `consumer` (of either protocol), `connect`, `share`, `streams` or a word of their own;
-    /// empty for a group without members that only stores offsets.
+    /// What kind of members it has: `consumer` (of either protocol), `connect`, `share`, `streams` or a word of their
+    /// own; empty for a group without members that only stores offsets.
     pub protocol_type: Str,
-    /// Its state. Classic groups are `PreparingRebalance`, `CompletingRebalance`, `Stable`, `Empty` or `Dead`; those of
-    /// KIP-848 `Assigning`, `Reconciling`, `Stable`, `Empty` or `Dead`.
+    /// Its state. Classic groups are `PreparingRebalance`, `CompletingRebalance`, `Stable`, `Empty` or `Dead`; those
+    /// of KIP-848 `Assigning`, `Reconciling`, `Stable`, `Empty` or `Dead`.
     #[field(versions = 4.., ignorable)]
     pub group_state: Str,
     /// `classic`, `consumer` (KIP-848), `share` (KIP-932) or `streams` (KIP-1071).

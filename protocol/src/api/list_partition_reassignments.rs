@@ -1,7 +1,8 @@
 //! ListPartitionReassignments (46): the partitions that are moving to other brokers (KIP-455).
 //!
-//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may describe
-//! the cluster. A move that AlterPartitionReassignments (45) has begun is over when it is no longer in this list.
+//! Sent to any broker, which forwards it to the controller, or to a controller itself (KIP-919), by whoever may
+//! describe the cluster. A move that AlterPartitionReassignments (45) has begun is over when it is no longer in this
+//! list.
 
 use crate::{Message, Str};
 
@@ -33,8 +34,8 @@ pub struct ListPartitionReassignmentsTopics {
 pub struct ListPartitionReassignmentsResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
     pub throttle_time_ms: i32,
-    /// Why there is no list, 0 if there is one. CLUSTER_AUTHORIZATION_FAILED; NOT_CONTROLLER and REQUEST_TIMED_OUT: try
-    /// again.
+    /// Why there is no list, 0 if there is one. CLUSTER_AUTHORIZATION_FAILED; NOT_CONTROLLER and REQUEST_TIMED_OUT:
+    /// try again.
     pub error_code: i16,
     /// The reason in words, `None` if there was no error.
     pub error_message: Option<Str>,

@@ -1,11 +1,11 @@
 //! RenewDelegationToken (39): lets a token live longer, up to the end that it was made with (KIP-48).
 //!
 //! Sent to any broker, which forwards it to the controller, by the token's owner or one of its renewers.
-//! [`create_delegation_token`](super::create_delegation_token) says over which connections. The HMAC is the token's secret,
-//! so `Debug` shows only how long it is.
+//! [`create_delegation_token`](super::create_delegation_token) says over which connections. The HMAC is the token's
+//! secret, so `Debug` shows only how long it is.
 //!
-//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding (KIP-482).
-//! Kafka 4.0 dropped version 0 (KIP-896).
+//! From version 1 on the broker answers before it throttles (KIP-219); 2 is the first in the flexible encoding
+//! (KIP-482). Kafka 4.0 dropped version 0 (KIP-896).
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ use crate::{Bytes, Message};
 pub struct RenewDelegationTokenRequest {
     /// The token's HMAC, by which the broker finds it.
     pub hmac: Bytes,
-    /// In how many milliseconds from now the token shall end. The broker's `delegation.token.expiry.time.ms` bounds it, and
-    /// holds where this is -1 or 0.
+    /// In how many milliseconds from now the token shall end. The broker's `delegation.token.expiry.time.ms` bounds
+    /// it, and holds where this is -1 or 0.
     pub renew_period_ms: i64,
 }
 
@@ -27,9 +27,9 @@ pub struct RenewDelegationTokenRequest {
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(key = 39, versions = 0..=2, flexible = 2..)]
 pub struct RenewDelegationTokenResponse {
-    /// Why the token was not renewed, 0 if it was. DELEGATION_TOKEN_NOT_FOUND; DELEGATION_TOKEN_EXPIRED: it is too late;
-    /// DELEGATION_TOKEN_OWNER_MISMATCH: the caller is neither owner nor renewer; DELEGATION_TOKEN_REQUEST_NOT_ALLOWED;
-    /// DELEGATION_TOKEN_AUTH_DISABLED.
+    /// Why the token was not renewed, 0 if it was. DELEGATION_TOKEN_NOT_FOUND; DELEGATION_TOKEN_EXPIRED: it is too
+    /// late; DELEGATION_TOKEN_OWNER_MISMATCH: the caller is neither owner nor renewer;
+    /// DELEGATION_TOKEN_REQUEST_NOT_ALLOWED; DELEGATION_TOKEN_AUTH_DISABLED.
     pub error_code: i16,
     /// When the token ends unless it is renewed again, in milliseconds since 1970.
     pub expiry_timestamp_ms: i64,

@@ -5,11 +5,11 @@
 //! [`add_offsets_to_txn`](super::add_offsets_to_txn).
 //!
 //! From version 1 on the broker answers before it throttles (KIP-219); 2 adds the leader epoch (KIP-320); 3 names the
-//! member, so that one that has been replaced is refused (KIP-447), and is the first in the flexible encoding (KIP-482); 4
-//! may answer TRANSACTION_ABORTABLE (KIP-890); 5 and later mean transactions of version 2, in which the group
-//! coordinator adds its partition to the transaction by itself (KIP-890, part 2), so that a producer may send them only
-//! where the cluster's finalized feature `transaction.version` is 2 or more; 6 names topics by id and is precise about
-//! members of KIP-848 groups (KIP-1319).
+//! member, so that one that has been replaced is refused (KIP-447), and is the first in the flexible encoding
+//! (KIP-482); 4 may answer TRANSACTION_ABORTABLE (KIP-890); 5 and later mean transactions of version 2, in which the
+//! group coordinator adds its partition to the transaction by itself (KIP-890, part 2), so that a producer may send
+//! them only where the cluster's finalized feature `transaction.version` is 2 or more; 6 names topics by id and is
+//! precise about members of KIP-848 groups (KIP-1319).
 
 use crate::{Message, Str, Uuid};
 
@@ -25,8 +25,8 @@ pub struct TxnOffsetCommitRequest {
     pub producer_id: i64,
     /// The producer's epoch.
     pub producer_epoch: i16,
-    /// The generation (classic groups) or member epoch (KIP-848) of the member that has read the records; -1 for a commit
-    /// from outside the group. Before version 3 only -1 can be said, and the member is not checked.
+    /// The generation (classic groups) or member epoch (KIP-848) of the member that has read the records; -1 for a
+    /// commit from outside the group. Before version 3 only -1 can be said, and the member is not checked.
     #[field(versions = 3.., default = -1)]
     pub generation_id_or_member_epoch: i32,
     /// The member's id, empty for a commit from outside the group.
@@ -98,12 +98,13 @@ pub struct TxnOffsetCommitResponseTopic {
 pub struct TxnOffsetCommitResponsePartition {
     /// The partition's number.
     pub partition_index: i32,
-    /// Why the offset is not part of the transaction, 0 if it is. NOT_COORDINATOR and COORDINATOR_NOT_AVAILABLE: find the
-    /// coordinator anew; before version 2 the latter also stands for COORDINATOR_LOAD_IN_PROGRESS, which old clients did
-    /// not survive. UNKNOWN_TOPIC_OR_PARTITION, from version 6 on UNKNOWN_TOPIC_ID: try again with newer metadata.
-    /// ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID, from version 3 on, and STALE_MEMBER_EPOCH and
-    /// GROUP_ID_NOT_FOUND, from 6 on: the member is no longer what the request says, so abort. TRANSACTION_ABORTABLE, from
-    /// version 4 on: abort, and the producer may go on. INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING
-    /// and INVALID_TXN_STATE: the producer is not, or no longer, who the transaction belongs to.
+    /// Why the offset is not part of the transaction, 0 if it is. NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and
+    /// REQUEST_TIMED_OUT: find the coordinator anew; before version 2 COORDINATOR_NOT_AVAILABLE also stands for
+    /// COORDINATOR_LOAD_IN_PROGRESS, which old clients did not survive. UNKNOWN_TOPIC_OR_PARTITION, from version 6 on
+    /// UNKNOWN_TOPIC_ID: try again with newer metadata. ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID,
+    /// from version 3 on, and STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND, from 6 on: the member is no longer what the
+    /// request says, so abort. TRANSACTION_ABORTABLE, from version 4 on: abort, and the producer may go on.
+    /// INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING and INVALID_TXN_STATE: the producer is not, or no longer,
+    /// who the transaction belongs to.
     pub error_code: i16,
 }
