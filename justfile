@@ -46,6 +46,10 @@ interop:
 bench *args:
     cargo bench -p krafka-benches {{args}}
 
+# Instructions of each codec case by callgrind, beside the baseline; `just bench-check --accept` makes a new one.
+bench-check *args:
+    benches/check {{args}}
+
 # One minute of each fuzz target.
 fuzz seconds="60":
     fuzz/run {{seconds}}

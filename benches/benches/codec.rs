@@ -6,87 +6,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use krafka_protocol::api::api_versions::ApiVersion;
-use krafka_protocol::api::fetch::{FetchableTopicResponse, PartitionData};
-use krafka_protocol::api::metadata::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
-use krafka_protocol::api::produce::{PartitionProduceData, TopicProduceData};
+use krafka_bench_cases::messages::{api_versions, body, fetch, metadata, offset_commit, produce};
 use krafka_protocol::frame::{encode_request, encode_response};
-use krafka_protocol::{
-    ApiKey, ApiVersionsResponse, Bytes, FetchResponse, Message, MetadataResponse, ProduceRequest, Reader, Uuid, Writer,
-};
-
-fn metadata() -> MetadataResponse {
-    let broker = |node_id| MetadataResponseBroker {
-        node_id,
-        host: format!("broker-{node_id}.example.org").into(),
-        port: 9092,
-        ..Default::default()
-    };
-    let partition = |partition_index| MetadataResponsePartition {
-        partition_index,
-        leader_id: partition_index % 3,
-        leader_epoch: 5,
-        replica_nodes: [0, 1, 2].into(),
-        isr_nodes: [0, 1, 2].into(),
-        ..Default::default()
-    };
-    let topic = |number: u8| MetadataResponseTopic {
-        name: Some(format!("topic-name-{number:04}").into()),
-        topic_id: Uuid([number; 16]),
-        partitions: (0..10).map(partition).collect(),
-        ..Default::default()
-    };
-    MetadataResponse {
-        brokers: (0..3).map(broker).collect(),
-        cluster_id: Some("cluster".into()),
-        controller_id: 1,
-        topics: (0..100).map(topic).collect(),
-        ..Default::default()
-    }
-}
-
-fn fetch() -> FetchResponse {
-    let records = Bytes::from(vec![7; 1024]);
-    let partition = |partition_index| PartitionData {
-        partition_index,
-        high_watermark: 100,
-        last_stable_offset: 100,
-        log_start_offset: 0,
-        aborted_transactions: None,
-        records: Some(records.clone()),
-        ..Default::default()
-    };
-    let topic = |number: u8| FetchableTopicResponse {
-        topic_id: Uuid([number; 16]),
-        partitions: (0..10).map(partition).collect(),
-        ..Default::default()
-    };
-    FetchResponse { session_id: 1, responses: (0..100).map(topic).collect(), ..Default::default() }
-}
-
-/// A request for some topics with some partitions each, every one with a batch of `len` bytes.
-fn produce(topics: usize, partitions: i32, len: usize) -> ProduceRequest {
-    let records = Bytes::from(vec![7; len]);
-    let partition = |index| PartitionProduceData { index, records: Some(records.clone()) };
-    let topic = |number| TopicProduceData {
-        name: format!("topic-name-{number:04}").into(),
-        partition_data: (0..partitions).map(partition).collect(),
-        ..Default::default()
-    };
-    ProduceRequest { acks: -1, timeout_ms: 30_000, topic_data: (0..topics).map(topic).collect(), ..Default::default() }
-}
-
-fn api_versions() -> ApiVersionsResponse {
-    let api = |key: &ApiKey| ApiVersion { api_key: key.code(), min_version: 0, max_version: 9 };
-    ApiVersionsResponse { api_keys: ApiKey::ALL.iter().map(api).collect(), ..Default::default() }
-}
-
-/// The body as it comes in: one piece.
-fn body<M: Message>(message: &M, version: i16) -> Bytes {
-    let mut out = Writer::new();
-    message.encode(&mut out, version).expect("the message fits its version");
-    out.into_bytes()
-}
+use krafka_protocol::{ApiKey, Message, Reader};
 
 fn decode<M: Message>(criterion: &mut Criterion, name: &str, message: &M, version: i16) {
     let body = body(message, version);
@@ -96,7 +18,7 @@ fn decode<M: Message>(criterion: &mut Criterion, name: &str, message: &M, versio
 }
 
 fn codec(criterion: &mut Criterion) {
-    let (metadata, fetch, api_versions) = (metadata(), fetch(), api_versions());
+    let (metadata, fetch, commit, api_versions) = (metadata(), fetch(), offset_commit(), api_versions());
     let (large, small) = (produce(1, 6, 128 << 10), produce(100, 10, 1024));
 
     decode(criterion, "metadata v12, 100 x 10 x 3", &metadata, 12);
@@ -115,6 +37,11 @@ fn codec(criterion: &mut Criterion) {
     });
     criterion.bench_function("encode/produce v11, 100 x 10 x 1 KiB", |bencher| {
         bencher.iter(|| encode_request(black_box(&small), 11, 1, Some("bench")));
+    });
+
+    decode(criterion, "offset_commit v9, 100 x 10", &commit, 9);
+    criterion.bench_function("encode/offset_commit v9, 100 x 10", |bencher| {
+        bencher.iter(|| encode_request(black_box(&commit), 9, 1, Some("bench")));
     });
 
     decode(criterion, "api_versions v3", &api_versions, 3);
