@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use krafka_protocol::Str;
-use krafka_protocol::compression::Decompressor;
+use krafka_protocol::compression::{DEFAULT_DECOMPRESSION_LIMIT, Decompressor};
 use tokio::sync::mpsc;
 
 use super::chunk::Decoding;
@@ -20,9 +20,6 @@ use super::{Consumer, Reading};
 use crate::backoff::Backoff;
 use crate::limits::finite;
 use crate::{Kafka, KrafkaError, Result};
-
-/// A whole answer is decoded on the caller's thread, so this much may be in memory at a time.
-const MAX_DECOMPRESSED_BYTES: usize = 128 * 1024 * 1024;
 
 impl Kafka {
     /// Returns a builder for a consumer that is a member of `group`, or at least uses its committed offsets.
@@ -83,7 +80,7 @@ impl ConsumerBuilder {
             partition_max_bytes: 1024 * 1024,
             buffer_bytes: 50 * 1024 * 1024,
             check_crcs: true,
-            max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
+            max_decompressed_bytes: DEFAULT_DECOMPRESSION_LIMIT,
             retry_backoff: Duration::from_millis(100),
             retry_backoff_max: Duration::from_secs(1),
             api_timeout: Duration::from_secs(60),
@@ -213,9 +210,11 @@ impl ConsumerBuilder {
         self
     }
 
-    /// The most bytes that one batch may decompress to: a guard against batches that are made to fill the memory.
+    /// The most bytes that one batch may decompress to, and all batches together that one [`poll`](Consumer::poll) takes
+    /// records from: a guard against data that is made to fill the memory.
     ///
-    /// Default: 128 MiB. Java has no such limit.
+    /// A batch beyond it is an error that names it, and its partition waits for a [`seek`](Consumer::seek). Batches that
+    /// exceed it only together are returned by several polls. Default: 128 MiB. Java has no such limit.
     pub fn max_decompressed_size(mut self, bytes: usize) -> Self {
         self.max_decompressed_bytes = bytes;
         self

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use krafka_protocol::compression::Decompressor;
-use krafka_protocol::records::{Batches, HeadersRef, IntoRecords, TimestampType};
+use krafka_protocol::compression::{CompressionError, Decompressor};
+use krafka_protocol::records::{Batches, HeadersRef, IntoRecords, RecordsError, TimestampType};
 
 use super::fetcher::Fetched;
 use super::record::{ConsumerRecord, Headers};
@@ -46,7 +46,26 @@ struct OpenBatch {
 #[derive(Debug)]
 pub(crate) struct Decoding {
     pub(crate) check_crcs: bool,
+    /// Its limit is also the budget for all that is handed out at once.
     pub(crate) decompressor: Decompressor,
+}
+
+impl Decoding {
+    /// Nothing of what was decoded before is held any more, as far as the consumer is concerned.
+    pub(crate) fn renew_budget(&mut self) {
+        self.decompressor.set_budget(self.decompressor.limit());
+    }
+}
+
+/// Why decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The chunk is at its end.
+    UsedUp,
+    /// There are as many records as were asked for.
+    Full,
+    /// The next batch would exceed the budget for what is decompressed.
+    OverBudget,
 }
 
 impl Chunk {
@@ -68,7 +87,7 @@ impl Chunk {
         self.position
     }
 
-    /// Decodes up to `most` records into `out`. Returns whether the chunk is at its end.
+    /// Decodes up to `most` records into `out`.
     ///
     /// # Errors
     /// When something does not decode. The position is then in front of it, and stays there.
@@ -78,26 +97,32 @@ impl Chunk {
         most: usize,
         decoding: &mut Decoding,
         out: &mut Vec<ConsumerRecord>,
-    ) -> Result<bool, KrafkaError> {
+    ) -> Result<Stop, KrafkaError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
         let full = out.len().saturating_add(most);
         loop {
             let Some(open) = &mut self.open else {
-                if !self.open_next(decoding)? {
-                    // Behind the last batch, also where compaction left nothing of it.
-                    self.position = self.end;
-                    return Ok(true);
+                match self.open_next(decoding)? {
+                    Next::Opened => continue,
+                    Next::OverBudget => return Ok(Stop::OverBudget),
+                    Next::None => {
+                        // Behind the last batch, also where compaction left nothing of it.
+                        self.position = self.end;
+                        return Ok(Stop::UsedUp);
+                    }
                 }
-                continue;
             };
-            out.reserve(open.left.min(full - out.len()));
+            out.reserve(open.left.min(full - out.len()).min(MOST_FORESEEN));
             // A handle on the payload that outlives the borrow of the iterator. One a slice, not one a record.
             let payload = open.records.payload().clone();
             while out.len() < full {
                 let Some(record) = open.records.next_ref() else {
-                    self.position = open.next;
+                    // Inside a message of format 0 nothing keeps offsets below that of the message itself.
+                    if open.next.offset > self.position.offset {
+                        self.position = open.next;
+                    }
                     self.open = None;
                     break;
                 };
@@ -127,32 +152,41 @@ impl Chunk {
                 });
             }
             if out.len() >= full {
-                return Ok(false);
+                return Ok(Stop::Full);
             }
         }
     }
 
-    /// Opens the next batch that has records for the user. `false` at the end.
-    fn open_next(&mut self, decoding: &mut Decoding) -> Result<bool, KrafkaError> {
+    /// Opens the next batch that has records for the user.
+    fn open_next(&mut self, decoding: &mut Decoding) -> Result<Next, KrafkaError> {
         let at = self.position.offset;
         let failed = |name: &TopicPartition, error| undecodable(name, at, &error);
         loop {
             let start = self.batches.clone();
-            let Some(batch) = self.batches.next() else { return Ok(false) };
+            let Some(batch) = self.batches.next() else { return Ok(Next::None) };
             let opened = batch.and_then(|batch| {
                 if decoding.check_crcs {
                     batch.verify_crc()?;
                 }
                 let header = *batch.header();
                 // Control batches are markers for the protocol; they only move the position.
-                let skipped = header.attributes.is_control() || header.next_offset() <= at;
-                Ok((header, (!skipped).then(|| batch.records(&mut decoding.decompressor)).transpose()?))
+                if header.attributes.is_control() || header.next_offset() <= at {
+                    return Ok((header, None));
+                }
+                let records = batch.records(&mut decoding.decompressor)?;
+                if decoding.check_crcs {
+                    records.verify_crcs()?;
+                }
+                Ok((header, Some(records)))
             });
             let (header, records) = match opened {
                 Ok(opened) => opened,
                 Err(error) => {
                     // It is met again if the chunk is asked again: nothing is skipped in silence.
                     self.batches = start;
+                    if is_over_budget(&error) {
+                        return Ok(Next::OverBudget);
+                    }
                     return Err(failed(&self.name, error));
                 }
             };
@@ -167,12 +201,27 @@ impl Chunk {
                 records: records.into_iter(),
                 left: usize::try_from(header.count).unwrap_or(0),
                 next,
-                timestamp_type: header.attributes.timestamp_type(),
+                timestamp_type: header.timestamp_type().unwrap_or(TimestampType::CreateTime),
                 leader_epoch: (header.partition_leader_epoch >= 0).then_some(header.partition_leader_epoch),
             });
-            return Ok(true);
+            return Ok(Next::Opened);
         }
     }
+}
+
+/// What [`Chunk::open_next`] found.
+enum Next {
+    Opened,
+    OverBudget,
+    None,
+}
+
+/// The most records for which room is made before the first of them has been seen.
+const MOST_FORESEEN: usize = 1 << 12;
+
+/// Whether the batch may well be within the limit, once what came before it is gone.
+fn is_over_budget(error: &RecordsError) -> bool {
+    matches!(error, RecordsError::Decompression { source: CompressionError::BudgetExceeded { .. }, .. })
 }
 
 #[inline]
@@ -181,12 +230,18 @@ fn headers(headers: HeadersRef<'_>, payload: &Bytes) -> Headers {
 }
 
 #[cold]
-fn undecodable(name: &TopicPartition, offset: i64, error: &dyn std::fmt::Display) -> KrafkaError {
+fn undecodable(name: &TopicPartition, offset: i64, error: &RecordsError) -> KrafkaError {
+    let help = match error {
+        RecordsError::Decompression { source: CompressionError::LimitExceeded { .. }, .. } => {
+            "raise max_decompressed_size, or seek past it to go on"
+        }
+        _ => "seek past it to go on",
+    };
     KrafkaError::RecordDeserialization {
         topic: name.topic.clone(),
         partition: name.partition,
         offset,
-        message: format!("{error}; seek past it to go on").into(),
+        message: format!("{error}; {help}").into(),
     }
 }
 

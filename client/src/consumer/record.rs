@@ -20,7 +20,7 @@ pub struct ConsumerRecord {
     pub offset: i64,
     /// The timestamp, in milliseconds since 1970; -1 if the record has none.
     pub timestamp_ms: i64,
-    /// Whether the producer or the broker set the timestamp.
+    /// Whether the producer or the broker set the timestamp; `CreateTime` if the record has none.
     pub timestamp_type: TimestampType,
     /// The key; `None` is not the same as empty.
     pub key: Option<Bytes>,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use krafka_protocol::Str;
 
-use super::chunk::Decoding;
+use super::chunk::{Decoding, Stop};
 use super::commit::Ticket;
 use super::core::{Core, Mode};
 use super::engine::Input;
@@ -67,14 +67,15 @@ impl Consumer {
         if let Some(error) = core.complaint() {
             return Err(error);
         }
+        decoding.renew_budget();
         while records.len() < most {
             let Some((slot, mut chunk)) = core.take() else { break };
             drop(core);
             let before = records.len();
             let decoded = chunk.decode(most - before, decoding, records);
             core = self.shared.core();
-            let is_used_up = match decoded {
-                Ok(is_used_up) => is_used_up,
+            let stop = match decoded {
+                Ok(stop) => stop,
                 Err(error) if records.is_empty() => match core.stuck(slot, &chunk, error) {
                     Some(error) => return Err(error),
                     None => continue,
@@ -88,12 +89,20 @@ impl Consumer {
                     break;
                 }
             };
-            let (is_handed_out, has_room) = core.delivered(slot, chunk, is_used_up);
+            let (is_handed_out, has_room) = core.delivered(slot, chunk, stop == Stop::UsedUp);
             if !is_handed_out {
                 records.truncate(before);
             }
             if has_room && core.wake() {
                 self.tell(Input::Woken)?;
+            }
+            if stop == Stop::OverBudget {
+                if !records.is_empty() {
+                    // What is left of it comes with the next call, when these may be gone.
+                    break;
+                }
+                // It went for what nobody is given: records in front of the position, or a partition that was lost.
+                decoding.renew_budget();
             }
         }
         Ok(())

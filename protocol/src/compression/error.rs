@@ -56,12 +56,22 @@ pub enum CompressionError {
         /// What was found there.
         reason: String,
     },
-    /// The bytes decompress to more than the limit.
-    #[error("{codec} data decompresses to more than the limit of {limit} bytes")]
+    /// The bytes of one batch decompress to more than the limit.
+    #[error("{codec}: more than {limit} bytes decompressed")]
     LimitExceeded {
         /// The codec.
         codec: Compression,
         /// The limit, in bytes.
         limit: usize,
+    },
+    /// The batch may be within the limit, but not within what is left for those that came before it and itself.
+    #[error("{codec}: more than {left} bytes decompressed, which is what was left of a budget of {budget}")]
+    BudgetExceeded {
+        /// The codec.
+        codec: Compression,
+        /// What was left, in bytes.
+        left: usize,
+        /// The budget for all batches, in bytes.
+        budget: usize,
     },
 }

@@ -5,7 +5,31 @@
 //! with the C library, behind the feature `zstd`.
 //!
 //! What a frame says about its own size is a hint, never a promise: output grows with what was really decoded, and
-//! stops at the limit that the [`Decompressor`] was made with.
+//! stops at the limit that the [`Decompressor`] was made with. That limit is for one batch. Whoever keeps what becomes of
+//! many, as of all that one response holds, sets a budget for them together:
+//!
+//! ```
+//! use krafka_protocol::compression::{Compression, CompressionError, Compressor, DEFAULT_DECOMPRESSION_LIMIT, Decompressor};
+//!
+//! # fn main() -> Result<(), CompressionError> {
+//! let mut compressor = Compressor::new(Compression::Lz4, None)?;
+//! let compressed = compressor.compress(&[0; 60_000])?;
+//!
+//! let mut decompressor = Decompressor::new(DEFAULT_DECOMPRESSION_LIMIT);
+//! decompressor.set_budget(100_000);
+//! let first = decompressor.decompress(Compression::Lz4, compressed)?;
+//! let second = decompressor.decompress(Compression::Lz4, compressed).unwrap_err();
+//! assert_eq!(
+//!     second.to_string(),
+//!     "lz4: more than 40000 bytes decompressed, which is what was left of a budget of 100000"
+//! );
+//!
+//! drop(first);
+//! decompressor.set_budget(100_000);
+//! assert!(decompressor.decompress(Compression::Lz4, compressed).is_ok());
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 mod gzip;
@@ -85,7 +109,7 @@ impl TryFrom<u8> for Compression {
     }
 }
 
-/// The most that one batch may decompress to, unless told otherwise: 128 MiB.
+/// The most that one batch may decompress to, unless told otherwise: 128 MiB. A fair budget for a response, too.
 pub const DEFAULT_DECOMPRESSION_LIMIT: usize = 128 << 20;
 
 /// A decompressor does not keep a buffer that grew beyond this.
@@ -162,15 +186,29 @@ impl fmt::Debug for Compressor {
 /// Decompresses batches up to a limit, keeping its tables and buffers between them.
 pub struct Decompressor {
     limit: usize,
+    budget: Option<Budget>,
     buffer: BytesMut,
     snappy: snappy::Decoder,
     zstd: zstd::Decoder,
 }
 
+/// What several batches may become together.
+#[derive(Clone, Copy)]
+struct Budget {
+    total: usize,
+    left: usize,
+}
+
 impl Decompressor {
-    /// Returns a decompressor that refuses to make more than `limit` bytes of one batch.
+    /// Returns a decompressor that refuses to make more than `limit` bytes of one batch. It has no budget yet.
     pub fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), snappy: snappy::Decoder::new(), zstd: zstd::Decoder::new() }
+        Self {
+            limit,
+            budget: None,
+            buffer: BytesMut::new(),
+            snappy: snappy::Decoder::new(),
+            zstd: zstd::Decoder::new(),
+        }
     }
 
     /// The most bytes that one batch may become.
@@ -183,12 +221,25 @@ impl Decompressor {
         self.limit = limit;
     }
 
+    /// Sets how many bytes the batches to come may become together, from now on and until it is set again.
+    pub const fn set_budget(&mut self, bytes: usize) {
+        self.budget = Some(Budget { total: bytes, left: bytes });
+    }
+
+    /// What is left of the budget; `None` if none was ever set.
+    pub const fn budget(&self) -> Option<usize> {
+        match self.budget {
+            Some(budget) => Some(budget.left),
+            None => None,
+        }
+    }
+
     /// Decompresses `input`. The result shares this decompressor's buffer, which is used again once everything that
     /// was sliced from it is gone.
     ///
     /// # Errors
     ///
-    /// If `input` is not what `codec` writes, or becomes longer than the limit.
+    /// If `input` is not what `codec` writes, or becomes longer than the limit or what is left of the budget.
     pub fn decompress(&mut self, codec: Compression, input: &[u8]) -> Result<Bytes, CompressionError> {
         self.run(codec, HeaderChecksum::Compared, input)
     }
@@ -205,7 +256,8 @@ impl Decompressor {
     }
 
     fn run(&mut self, codec: Compression, lz4: HeaderChecksum, input: &[u8]) -> Result<Bytes, CompressionError> {
-        let mut out = Output { buffer: &mut self.buffer, codec, limit: self.limit };
+        let limit = self.budget.map_or(self.limit, |budget| budget.left.min(self.limit));
+        let mut out = Output { buffer: &mut self.buffer, codec, limit };
         out.buffer.clear();
         let done = match codec {
             Compression::None => out.extend(input),
@@ -219,7 +271,18 @@ impl Decompressor {
             // One huge batch must not cost its size for the rest of a consumer's life.
             self.buffer = BytesMut::new();
         }
-        done.map(|()| decompressed)
+        match (done, &mut self.budget) {
+            (Ok(()), budget) => {
+                if let Some(budget) = budget {
+                    budget.left -= decompressed.len();
+                }
+                Ok(decompressed)
+            }
+            (Err(CompressionError::LimitExceeded { .. }), Some(budget)) if limit < self.limit => {
+                Err(CompressionError::BudgetExceeded { codec, left: budget.left, budget: budget.total })
+            }
+            (Err(error), _) => Err(error),
+        }
     }
 }
 
@@ -302,6 +365,32 @@ mod tests {
         let fourth = decompress().as_ptr();
 
         assert_eq!(third, fourth);
+    }
+
+    /// What a batch became is taken off, what failed is not, and the limit of a single one stays what it is.
+    #[test]
+    fn a_budget_is_for_all_batches_together() {
+        let mut compressor = Compressor::new(Compression::Gzip, None).expect("gzip is built in");
+        let compressed = compressor.compress(&[7; 1000]).expect("gzip compresses anything").to_vec();
+        let mut decompressor = Decompressor::new(1000);
+        assert_eq!(decompressor.budget(), None);
+
+        decompressor.set_budget(2999);
+        let mut decompress = |input: &[u8]| {
+            let done = decompressor.decompress(Compression::Gzip, input).map(|bytes| bytes.len());
+            (done, decompressor.budget())
+        };
+
+        let codec = Compression::Gzip;
+        let too_much = Err(CompressionError::BudgetExceeded { codec, left: 999, budget: 2999 });
+        assert_eq!(decompress(&compressed), (Ok(1000), Some(1999)));
+        assert!(matches!(decompress(b"corrupt"), (Err(CompressionError::Corrupt { .. }), Some(1999))));
+        assert_eq!(decompress(&compressed), (Ok(1000), Some(999)));
+        assert_eq!(decompress(&compressed), (too_much, Some(999)));
+
+        decompressor.set_limit(999);
+        let error = decompressor.decompress(codec, &compressed);
+        assert_eq!(error, Err(CompressionError::LimitExceeded { codec, limit: 999 }));
     }
 
     #[test]
