@@ -16,7 +16,7 @@ pub struct RequestHeader {
     pub version: i16,
     /// What the response repeats.
     pub correlation_id: i32,
-    /// The name that the client gave itself.
+    /// The name that the client gave itself. There is no place for it in ControlledShutdown's version 0.
     pub client_id: Option<Str>,
 }
 
@@ -29,7 +29,9 @@ impl RequestHeader {
         self.key.put(out, 0, false)?;
         self.version.put(out, 0, false)?;
         self.correlation_id.put(out, 0, false)?;
-        Str::put_nullable(self.client_id.as_ref(), out, 0, false)?;
+        if has_client_id(self.key, self.version) {
+            Str::put_nullable(self.client_id.as_ref(), out, 0, false)?;
+        }
         if is_flexible(self.key, self.version) {
             out.put_varint(0);
         }
@@ -47,7 +49,7 @@ pub fn decode_request_header(input: &mut Reader) -> Result<RequestHeader, Decode
     let key = i16::take(input, 0, false)?;
     let version = i16::take(input, 0, false)?;
     let correlation_id = i32::take(input, 0, false)?;
-    let client_id = Str::take_nullable(input, 0, false)?;
+    let client_id = if has_client_id(key, version) { Str::take_nullable(input, 0, false)? } else { None };
     if is_flexible(key, version) {
         input.skip_tags()?;
     }
@@ -74,6 +76,11 @@ pub(crate) fn encode_response_header(key: ApiKey, version: i16, correlation_id: 
     }
 }
 
+/// All requests but one say whose they are: brokers before Kafka 0.9 did not when they asked to shut down.
+fn has_client_id(key: i16, version: i16) -> bool {
+    key != ApiKey::ControlledShutdown.code() || version > 0
+}
+
 fn is_flexible(key: i16, version: i16) -> bool {
     ApiKey::try_from(key).ok().and_then(ApiKey::flexible_since).is_some_and(|first| version >= first)
 }
@@ -81,4 +88,30 @@ fn is_flexible(key: i16, version: i16) -> bool {
 /// The response to ApiVersions is what negotiates: a client must be able to read it before it knows any version.
 fn has_response_tags(key: ApiKey, version: i16) -> bool {
     key != ApiKey::ApiVersions && key.flexible_since().is_some_and(|first| version >= first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_request_to_shut_down_has_no_client_id() {
+        let header = |version| RequestHeader {
+            key: ApiKey::ControlledShutdown.code(),
+            version,
+            correlation_id: 42,
+            client_id: (version > 0).then(|| "b".into()),
+        };
+        let bytes = |version| {
+            let mut out = Writer::new();
+            header(version).encode(&mut out).unwrap();
+            out.into_bytes()
+        };
+
+        assert_eq!(bytes(0)[..], *b"\0\x07\0\0\0\0\0\x2a");
+        assert_eq!(bytes(1)[..], *b"\0\x07\0\x01\0\0\0\x2a\0\x01b");
+        for version in 0..=3 {
+            assert_eq!(decode_request_header(&mut Reader::new(bytes(version))).unwrap(), header(version));
+        }
+    }
 }
