@@ -185,7 +185,9 @@ fn compare_field(path: &str, ours: &FieldSchema, theirs: &Value, common: Version
     let unset = if is_null { FieldDefault::Null } else { FieldDefault::Zero };
     check("default", format!("{:?}", normal(&ours.default)), default(&theirs["default"], &field_type, unset));
     if tagged.is_some() && theirs["taggedVersions"].is_string() {
-        check("tag", format!("{:?}", ours.tag.map(u64::from)), format!("{:?}", theirs["tag"].as_u64()));
+        // One schema of 3.9 writes the number as a string.
+        let tag = theirs["tag"].as_u64().or_else(|| theirs["tag"].as_str()?.parse().ok());
+        check("tag", format!("{:?}", ours.tag.map(u64::from)), format!("{tag:?}"));
     }
 
     let mut inner = &ours.field_type;
