@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use flate2::read::GzDecoder;
 use krafka_protocol::ApiKey;
+use ruzstd::decoding::StreamingDecoder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let corpus = fuzz.join("corpus/decode_any");
     fs::create_dir_all(&corpus)?;
     for kind in ["messages", "unknown-tags"] {
-        for (index, line) in lines(&vectors.join(format!("{kind}-4.4.0.tsv.gz")))?.iter().enumerate() {
-            let [key, name, direction, version, _, _, hex, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
+        for (index, line) in lines(&vectors.join(format!("{kind}.tsv.zst")))?.iter().enumerate() {
+            let [_, key, name, direction, version, _, _, hex, ..] = line.split('\t').collect::<Vec<_>>()[..] else {
                 return Err(format!("{kind}: a line with too few columns").into());
             };
             let (key, version): (i16, u8) = (key.parse()?, version.parse()?);
@@ -30,9 +30,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let corpus = fuzz.join("corpus/records");
     fs::create_dir_all(&corpus)?;
-    for (index, line) in lines(&vectors.join("records-4.4.0.tsv.gz"))?.iter().enumerate() {
+    for (index, line) in lines(&vectors.join("records.tsv.zst"))?.iter().enumerate() {
         let columns = line.split('\t').collect::<Vec<_>>();
-        let hex = columns.get(7).ok_or("records: a line with too few columns")?;
+        let hex = columns.get(8).ok_or("records: a line with too few columns")?;
         fs::write(corpus.join(format!("records-{index}")), unhex(hex)?)?;
     }
     Ok(())
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn lines(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let mut text = String::new();
-    GzDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
+    StreamingDecoder::new(fs::File::open(path)?)?.read_to_string(&mut text)?;
     Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
 }
 

@@ -113,6 +113,11 @@ impl DecodeError {
     pub fn is_over_budget(&self) -> bool {
         matches!(self.0.kind, DecodeErrorKind::Budget { .. })
     }
+
+    /// Whether we do not know the API or the version, so that the bytes were not looked at.
+    pub fn is_unsupported_version(&self) -> bool {
+        matches!(self.0.kind, DecodeErrorKind::Version { .. } | DecodeErrorKind::UnknownApi { .. })
+    }
 }
 
 impl EncodeError {
@@ -173,6 +178,11 @@ impl EncodeError {
     /// Whether a field was set that this version has no place for.
     pub fn is_unsupported_field(&self) -> bool {
         matches!(self.0.kind, EncodeErrorKind::Unsupported)
+    }
+
+    /// Whether we do not know the version.
+    pub fn is_unsupported_version(&self) -> bool {
+        matches!(self.0.kind, EncodeErrorKind::Version { .. })
     }
 }
 

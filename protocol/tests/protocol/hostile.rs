@@ -6,7 +6,7 @@ use krafka_protocol::{
 use proptest::prelude::*;
 
 use crate::kinds::{Kind, kinds};
-use crate::vectors::{RELEASES, Vector};
+use crate::vectors::Vector;
 
 /// Memory that the decoded form of a frame may take for each of its bytes, plus a little for the message itself.
 ///
@@ -15,8 +15,7 @@ const MEMORY_PER_BYTE: usize = 64;
 
 #[test]
 fn a_message_cut_at_any_offset_is_an_error() {
-    for vector in messages() {
-        let kind = kind_of(&vector);
+    for (vector, kind) in messages() {
         for end in 0..vector.bytes.len() {
             let cut = kind.decode(&mut Reader::new(vector.bytes.slice(..end)), vector.version);
             assert!(cut.is_err(), "{vector} cut after {end} of {} bytes: {cut:?}", vector.bytes.len());
@@ -26,8 +25,8 @@ fn a_message_cut_at_any_offset_is_an_error() {
 
 #[test]
 fn a_changed_byte_is_an_error_or_another_message() {
-    for vector in messages() {
-        let kind = kind_of(&vector);
+    // The few that are longer only repeat themselves, and the time goes with the square of the length.
+    for (vector, kind) in messages().filter(|(vector, _)| vector.bytes.len() < 1000) {
         for offset in 0..vector.bytes.len() {
             for change in [0x01, 0xff] {
                 let mut bytes = vector.bytes.to_vec();
@@ -40,7 +39,7 @@ fn a_changed_byte_is_an_error_or_another_message() {
 
 #[test]
 fn a_header_cut_at_any_offset_is_an_error() {
-    for vector in RELEASES.into_iter().flat_map(|release| Vector::load("headers", release)) {
+    for vector in Vector::load("headers") {
         for end in 0..vector.bytes.len() {
             let mut input = Reader::new(vector.bytes.slice(..end));
             let is_error = if vector.direction.starts_with("request") {
@@ -198,10 +197,11 @@ fn assert_harmless(kind: &Kind, bytes: Bytes, version: i16) {
     }
 }
 
-fn messages() -> impl Iterator<Item = Vector> {
-    Vector::load("messages", RELEASES[1]).into_iter()
-}
-
-fn kind_of(vector: &Vector) -> Kind {
-    kinds().find(|kind| kind.is(vector.api(), &vector.direction)).expect("we speak it")
+fn messages() -> impl Iterator<Item = (Vector, Kind)> {
+    let vectors = Vector::load("messages").into_iter();
+    let vectors = vectors.filter(|vector| !vector.is_refused() && !vector.is_given_up() && !vector.is_not_yet());
+    vectors.map(|vector| {
+        let kind = kinds().find(|kind| kind.is(vector.api(), &vector.direction)).expect("we speak it");
+        (vector, kind)
+    })
 }

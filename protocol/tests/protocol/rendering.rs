@@ -66,7 +66,7 @@ impl Printer {
             Value::Null => Json::Null,
             Value::Bool(value) => value.into(),
             Value::Int(number) => number.into(),
-            Value::Float(number) => number.into(),
+            Value::Float(number) => float(number),
             Value::Str(text) => text.as_str().into(),
             Value::Bytes(bytes) => base64(bytes).into(),
             Value::Uuid(uuid) => uuid.to_string().into(),
@@ -76,6 +76,16 @@ impl Printer {
                 (0..array.count()).map(|index| self.value(element(index), &format!("{path}[{index}]"))).collect()
             }
         }
+    }
+}
+
+/// A number, or the name of what JSON has no number for.
+fn float(number: f64) -> Json {
+    match number {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        number if number.is_nan() => "NaN".into(),
+        number => number.into(),
     }
 }
 

@@ -3,12 +3,12 @@
 //! A codec that client and fake broker share would hide a field that both have wrong; this is the
 //! first of the three checks against that (`ARCHITECTURE.md`, "One message, declared once").
 
-use krafka_protocol::group::{Assignment, Subscription};
 use krafka_protocol::schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
 use krafka_protocol::{ApiKey, Message, Str};
 use serde_json::Value;
 
 use crate::jar::{Jar, parse_schema};
+use crate::payloads::PAYLOADS;
 
 #[test]
 fn schemas_are_those_of_kafka_4_4_0() {
@@ -118,8 +118,7 @@ struct ProbePart {
 /// Every message that has a schema of its own, by the name that Kafka gives it.
 fn schemas() -> Vec<(&'static str, &'static MessageSchema)> {
     let apis = ApiKey::SPOKEN.iter().flat_map(|api| api.schemas().expect("we speak it"));
-    let payloads =
-        [("ConsumerProtocolSubscription", Subscription::SCHEMA), ("ConsumerProtocolAssignment", Assignment::SCHEMA)];
+    let payloads = PAYLOADS.iter().map(|payload| (payload.name, payload.schema));
     apis.map(|schema| (schema.name, schema)).chain(payloads).collect()
 }
 

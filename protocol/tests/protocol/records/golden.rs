@@ -1,14 +1,9 @@
 //! Record sets that Kafka's Java client wrote, with what it reads from them.
 //!
-//! `vectors/select-records.py` says where they are from. With `KRAFKA_RECORD_VECTORS` set to the folder of the whole
-//! collection, the same tests run on all of it.
+//! `vectors/README.md` says where they are from.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
 
-use flate2::read::GzDecoder;
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::{Compression, Compressor, Decompressor};
 use krafka_protocol::records::{
@@ -18,7 +13,7 @@ use krafka_protocol::records::{
 use serde_json::Value;
 
 use super::listing::record_set_json;
-use crate::vectors::{RELEASES, hex, unhex};
+use crate::vectors::{hex, lines, unhex};
 
 /// One line of the files.
 struct Case {
@@ -30,24 +25,15 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let folder = std::env::var_os("KRAFKA_RECORD_VECTORS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), PathBuf::from);
-    let mut cases = Vec::new();
-    for version in RELEASES {
-        let path = folder.join(format!("records-{version}.tsv.gz"));
-        let mut text = String::new();
-        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        GzDecoder::new(file).read_to_string(&mut text).expect("the vectors are gzip-compressed ASCII");
-        for line in text.lines().skip(1) {
-            let columns: Vec<_> = line.split('\t').collect();
-            cases.push(Case {
-                name: format!("{} of {version}", columns[0]),
-                features: columns[5].to_owned(),
-                bytes: if columns[7] == "-" { Bytes::new() } else { unhex(columns[7]) },
-                listing: serde_json::from_str(columns[8]).expect("the last column is JSON"),
-            });
-        }
-    }
+    let cases: Vec<_> = lines("records")
+        .into_iter()
+        .map(|columns| Case {
+            name: format!("{} of {}", columns[1], columns[0]),
+            features: columns[6].clone(),
+            bytes: unhex(&columns[8]),
+            listing: serde_json::from_str(&columns[9]).expect("the last column is JSON"),
+        })
+        .collect();
     assert!(cases.len() > 170, "only {} cases", cases.len());
     cases
 }
