@@ -146,6 +146,7 @@ macro_rules! apis {
             pub const fn versions(self) -> Option<Versions> {
                 match self {
                     $(Self::$key => Some(<$request as Message>::SCHEMA.versions),)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
                     _ => None,
                 }
             }
@@ -155,6 +156,7 @@ macro_rules! apis {
             pub const fn offered(self) -> Option<Versions> {
                 match self {
                     $($(Self::$key => Some(Versions::new($from, $to)),)?)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
                     _ => None,
                 }
             }
@@ -163,6 +165,7 @@ macro_rules! apis {
             pub const fn schemas(self) -> Option<[&'static MessageSchema; 2]> {
                 match self {
                     $(Self::$key => Some([$request::SCHEMA, $response::SCHEMA]),)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
                     _ => None,
                 }
             }
@@ -183,6 +186,7 @@ macro_rules! apis {
             pub fn decode(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
                 match key {
                     $(ApiKey::$key => $request::decode(input, version).map(Self::$key),)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
                     _ => Err(DecodeError::unspoken(key.code())),
                 }
             }
@@ -245,6 +249,7 @@ macro_rules! apis {
                 }
                 match key {
                     $(ApiKey::$key => $response::decode(input, version).map(Self::$key),)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
                     _ => Err(DecodeError::unspoken(key.code())),
                 }
             }
@@ -319,6 +324,10 @@ apis! {
     Fetch 4..=18 as FETCH_MIN..=FETCH_MAX: fetch::{FetchRequest, FetchResponse};
     ListOffsets 1..=11 as LIST_OFFSETS_MIN..=LIST_OFFSETS_MAX: list_offsets::{ListOffsetsRequest, ListOffsetsResponse};
     Metadata 0..=13 as METADATA_MIN..=METADATA_MAX: metadata::{MetadataRequest, MetadataResponse};
+    LeaderAndIsr: leader_and_isr::{LeaderAndIsrRequest, LeaderAndIsrResponse};
+    StopReplica: stop_replica::{StopReplicaRequest, StopReplicaResponse};
+    UpdateMetadata: update_metadata::{UpdateMetadataRequest, UpdateMetadataResponse};
+    ControlledShutdown: controlled_shutdown::{ControlledShutdownRequest, ControlledShutdownResponse};
     OffsetCommit 2..=10 as OFFSET_COMMIT_MIN..=OFFSET_COMMIT_MAX:
         offset_commit::{OffsetCommitRequest, OffsetCommitResponse};
     OffsetFetch 1..=10 as OFFSET_FETCH_MIN..=OFFSET_FETCH_MAX: offset_fetch::{OffsetFetchRequest, OffsetFetchResponse};
@@ -328,6 +337,9 @@ apis! {
     Heartbeat 0..=4 as HEARTBEAT_MIN..=HEARTBEAT_MAX: heartbeat::{HeartbeatRequest, HeartbeatResponse};
     LeaveGroup 0..=5 as LEAVE_GROUP_MIN..=LEAVE_GROUP_MAX: leave_group::{LeaveGroupRequest, LeaveGroupResponse};
     SyncGroup 0..=5 as SYNC_GROUP_MIN..=SYNC_GROUP_MAX: sync_group::{SyncGroupRequest, SyncGroupResponse};
+    DescribeGroups 0..=6 as DESCRIBE_GROUPS_MIN..=DESCRIBE_GROUPS_MAX:
+        describe_groups::{DescribeGroupsRequest, DescribeGroupsResponse};
+    ListGroups 0..=5 as LIST_GROUPS_MIN..=LIST_GROUPS_MAX: list_groups::{ListGroupsRequest, ListGroupsResponse};
     SaslHandshake 0..=1 as SASL_HANDSHAKE_MIN..=SASL_HANDSHAKE_MAX:
         sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
     ApiVersions 0..=5 as API_VERSIONS_MIN..=API_VERSIONS_MAX: api_versions::{ApiVersionsRequest, ApiVersionsResponse};
@@ -335,16 +347,148 @@ apis! {
         create_topics::{CreateTopicsRequest, CreateTopicsResponse};
     DeleteTopics 1..=6 as DELETE_TOPICS_MIN..=DELETE_TOPICS_MAX:
         delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+    DeleteRecords 0..=2 as DELETE_RECORDS_MIN..=DELETE_RECORDS_MAX:
+        delete_records::{DeleteRecordsRequest, DeleteRecordsResponse};
     InitProducerId 0..=5 as INIT_PRODUCER_ID_MIN..=INIT_PRODUCER_ID_MAX:
         init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
     OffsetForLeaderEpoch 2..=4 as OFFSET_FOR_LEADER_EPOCH_MIN..=OFFSET_FOR_LEADER_EPOCH_MAX:
         offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
+    AddPartitionsToTxn 0..=5 as ADD_PARTITIONS_TO_TXN_MIN..=ADD_PARTITIONS_TO_TXN_MAX:
+        add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
+    AddOffsetsToTxn 0..=4 as ADD_OFFSETS_TO_TXN_MIN..=ADD_OFFSETS_TO_TXN_MAX:
+        add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
+    EndTxn 0..=5 as END_TXN_MIN..=END_TXN_MAX: end_txn::{EndTxnRequest, EndTxnResponse};
+    WriteTxnMarkers 1..=2 as WRITE_TXN_MARKERS_MIN..=WRITE_TXN_MARKERS_MAX:
+        write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
+    TxnOffsetCommit 0..=6 as TXN_OFFSET_COMMIT_MIN..=TXN_OFFSET_COMMIT_MAX:
+        txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+    DescribeAcls 1..=3 as DESCRIBE_ACLS_MIN..=DESCRIBE_ACLS_MAX:
+        describe_acls::{DescribeAclsRequest, DescribeAclsResponse};
+    CreateAcls 1..=3 as CREATE_ACLS_MIN..=CREATE_ACLS_MAX: create_acls::{CreateAclsRequest, CreateAclsResponse};
+    DeleteAcls 1..=3 as DELETE_ACLS_MIN..=DELETE_ACLS_MAX: delete_acls::{DeleteAclsRequest, DeleteAclsResponse};
+    DescribeConfigs 1..=4 as DESCRIBE_CONFIGS_MIN..=DESCRIBE_CONFIGS_MAX:
+        describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse};
+    AlterConfigs 0..=2 as ALTER_CONFIGS_MIN..=ALTER_CONFIGS_MAX:
+        alter_configs::{AlterConfigsRequest, AlterConfigsResponse};
+    AlterReplicaLogDirs 1..=2 as ALTER_REPLICA_LOG_DIRS_MIN..=ALTER_REPLICA_LOG_DIRS_MAX:
+        alter_replica_log_dirs::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse};
+    DescribeLogDirs 1..=5 as DESCRIBE_LOG_DIRS_MIN..=DESCRIBE_LOG_DIRS_MAX:
+        describe_log_dirs::{DescribeLogDirsRequest, DescribeLogDirsResponse};
     SaslAuthenticate 0..=2 as SASL_AUTHENTICATE_MIN..=SASL_AUTHENTICATE_MAX:
         sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
     CreatePartitions 0..=3 as CREATE_PARTITIONS_MIN..=CREATE_PARTITIONS_MAX:
         create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
+    CreateDelegationToken 1..=3 as CREATE_DELEGATION_TOKEN_MIN..=CREATE_DELEGATION_TOKEN_MAX:
+        create_delegation_token::{CreateDelegationTokenRequest, CreateDelegationTokenResponse};
+    RenewDelegationToken 1..=2 as RENEW_DELEGATION_TOKEN_MIN..=RENEW_DELEGATION_TOKEN_MAX:
+        renew_delegation_token::{RenewDelegationTokenRequest, RenewDelegationTokenResponse};
+    ExpireDelegationToken 1..=2 as EXPIRE_DELEGATION_TOKEN_MIN..=EXPIRE_DELEGATION_TOKEN_MAX:
+        expire_delegation_token::{ExpireDelegationTokenRequest, ExpireDelegationTokenResponse};
+    DescribeDelegationToken 1..=3 as DESCRIBE_DELEGATION_TOKEN_MIN..=DESCRIBE_DELEGATION_TOKEN_MAX:
+        describe_delegation_token::{DescribeDelegationTokenRequest, DescribeDelegationTokenResponse};
+    DeleteGroups 0..=3 as DELETE_GROUPS_MIN..=DELETE_GROUPS_MAX:
+        delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse};
+    ElectLeaders 0..=2 as ELECT_LEADERS_MIN..=ELECT_LEADERS_MAX:
+        elect_leaders::{ElectLeadersRequest, ElectLeadersResponse};
+    IncrementalAlterConfigs 0..=1 as INCREMENTAL_ALTER_CONFIGS_MIN..=INCREMENTAL_ALTER_CONFIGS_MAX:
+        incremental_alter_configs::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
+    AlterPartitionReassignments 0..=1 as ALTER_PARTITION_REASSIGNMENTS_MIN..=ALTER_PARTITION_REASSIGNMENTS_MAX:
+        alter_partition_reassignments::{AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse};
+    ListPartitionReassignments 0..=0 as LIST_PARTITION_REASSIGNMENTS_MIN..=LIST_PARTITION_REASSIGNMENTS_MAX:
+        list_partition_reassignments::{ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse};
+    OffsetDelete 0..=0 as OFFSET_DELETE_MIN..=OFFSET_DELETE_MAX:
+        offset_delete::{OffsetDeleteRequest, OffsetDeleteResponse};
+    DescribeClientQuotas 0..=1 as DESCRIBE_CLIENT_QUOTAS_MIN..=DESCRIBE_CLIENT_QUOTAS_MAX:
+        describe_client_quotas::{DescribeClientQuotasRequest, DescribeClientQuotasResponse};
+    AlterClientQuotas 0..=1 as ALTER_CLIENT_QUOTAS_MIN..=ALTER_CLIENT_QUOTAS_MAX:
+        alter_client_quotas::{AlterClientQuotasRequest, AlterClientQuotasResponse};
+    DescribeUserScramCredentials 0..=0 as DESCRIBE_USER_SCRAM_CREDENTIALS_MIN..=DESCRIBE_USER_SCRAM_CREDENTIALS_MAX:
+        describe_user_scram_credentials::{DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse};
+    AlterUserScramCredentials 0..=0 as ALTER_USER_SCRAM_CREDENTIALS_MIN..=ALTER_USER_SCRAM_CREDENTIALS_MAX:
+        alter_user_scram_credentials::{AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse};
+    Vote 0..=2 as VOTE_MIN..=VOTE_MAX: vote::{VoteRequest, VoteResponse};
+    BeginQuorumEpoch 0..=1 as BEGIN_QUORUM_EPOCH_MIN..=BEGIN_QUORUM_EPOCH_MAX:
+        begin_quorum_epoch::{BeginQuorumEpochRequest, BeginQuorumEpochResponse};
+    EndQuorumEpoch 0..=1 as END_QUORUM_EPOCH_MIN..=END_QUORUM_EPOCH_MAX:
+        end_quorum_epoch::{EndQuorumEpochRequest, EndQuorumEpochResponse};
+    DescribeQuorum 0..=2 as DESCRIBE_QUORUM_MIN..=DESCRIBE_QUORUM_MAX:
+        describe_quorum::{DescribeQuorumRequest, DescribeQuorumResponse};
+    AlterPartition 2..=3 as ALTER_PARTITION_MIN..=ALTER_PARTITION_MAX:
+        alter_partition::{AlterPartitionRequest, AlterPartitionResponse};
+    UpdateFeatures 0..=2 as UPDATE_FEATURES_MIN..=UPDATE_FEATURES_MAX:
+        update_features::{UpdateFeaturesRequest, UpdateFeaturesResponse};
+    Envelope 0..=0 as ENVELOPE_MIN..=ENVELOPE_MAX: envelope::{EnvelopeRequest, EnvelopeResponse};
+    FetchSnapshot 0..=1 as FETCH_SNAPSHOT_MIN..=FETCH_SNAPSHOT_MAX:
+        fetch_snapshot::{FetchSnapshotRequest, FetchSnapshotResponse};
     DescribeCluster 0..=2 as DESCRIBE_CLUSTER_MIN..=DESCRIBE_CLUSTER_MAX:
         describe_cluster::{DescribeClusterRequest, DescribeClusterResponse};
+    DescribeProducers 0..=0 as DESCRIBE_PRODUCERS_MIN..=DESCRIBE_PRODUCERS_MAX:
+        describe_producers::{DescribeProducersRequest, DescribeProducersResponse};
+    BrokerRegistration 0..=4 as BROKER_REGISTRATION_MIN..=BROKER_REGISTRATION_MAX:
+        broker_registration::{BrokerRegistrationRequest, BrokerRegistrationResponse};
+    BrokerHeartbeat 0..=2 as BROKER_HEARTBEAT_MIN..=BROKER_HEARTBEAT_MAX:
+        broker_heartbeat::{BrokerHeartbeatRequest, BrokerHeartbeatResponse};
+    UnregisterBroker 0..=0 as UNREGISTER_BROKER_MIN..=UNREGISTER_BROKER_MAX:
+        unregister_broker::{UnregisterBrokerRequest, UnregisterBrokerResponse};
+    DescribeTransactions 0..=0 as DESCRIBE_TRANSACTIONS_MIN..=DESCRIBE_TRANSACTIONS_MAX:
+        describe_transactions::{DescribeTransactionsRequest, DescribeTransactionsResponse};
+    ListTransactions 0..=2 as LIST_TRANSACTIONS_MIN..=LIST_TRANSACTIONS_MAX:
+        list_transactions::{ListTransactionsRequest, ListTransactionsResponse};
+    AllocateProducerIds 0..=0 as ALLOCATE_PRODUCER_IDS_MIN..=ALLOCATE_PRODUCER_IDS_MAX:
+        allocate_producer_ids::{AllocateProducerIdsRequest, AllocateProducerIdsResponse};
+    ConsumerGroupHeartbeat 0..=1 as CONSUMER_GROUP_HEARTBEAT_MIN..=CONSUMER_GROUP_HEARTBEAT_MAX:
+        consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+    ConsumerGroupDescribe 0..=1 as CONSUMER_GROUP_DESCRIBE_MIN..=CONSUMER_GROUP_DESCRIBE_MAX:
+        consumer_group_describe::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};
+    ControllerRegistration 0..=0 as CONTROLLER_REGISTRATION_MIN..=CONTROLLER_REGISTRATION_MAX:
+        controller_registration::{ControllerRegistrationRequest, ControllerRegistrationResponse};
+    GetTelemetrySubscriptions 0..=0 as GET_TELEMETRY_SUBSCRIPTIONS_MIN..=GET_TELEMETRY_SUBSCRIPTIONS_MAX:
+        get_telemetry_subscriptions::{GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse};
+    PushTelemetry 0..=0 as PUSH_TELEMETRY_MIN..=PUSH_TELEMETRY_MAX:
+        push_telemetry::{PushTelemetryRequest, PushTelemetryResponse};
+    AssignReplicasToDirs 0..=0 as ASSIGN_REPLICAS_TO_DIRS_MIN..=ASSIGN_REPLICAS_TO_DIRS_MAX:
+        assign_replicas_to_dirs::{AssignReplicasToDirsRequest, AssignReplicasToDirsResponse};
+    ListConfigResources 0..=1 as LIST_CONFIG_RESOURCES_MIN..=LIST_CONFIG_RESOURCES_MAX:
+        list_config_resources::{ListConfigResourcesRequest, ListConfigResourcesResponse};
+    DescribeTopicPartitions 0..=0 as DESCRIBE_TOPIC_PARTITIONS_MIN..=DESCRIBE_TOPIC_PARTITIONS_MAX:
+        describe_topic_partitions::{DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse};
+    ShareGroupHeartbeat 1..=1 as SHARE_GROUP_HEARTBEAT_MIN..=SHARE_GROUP_HEARTBEAT_MAX:
+        share_group_heartbeat::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
+    ShareGroupDescribe 1..=1 as SHARE_GROUP_DESCRIBE_MIN..=SHARE_GROUP_DESCRIBE_MAX:
+        share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};
+    ShareFetch 1..=2 as SHARE_FETCH_MIN..=SHARE_FETCH_MAX: share_fetch::{ShareFetchRequest, ShareFetchResponse};
+    ShareAcknowledge 1..=2 as SHARE_ACKNOWLEDGE_MIN..=SHARE_ACKNOWLEDGE_MAX:
+        share_acknowledge::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
+    AddRaftVoter 0..=1 as ADD_RAFT_VOTER_MIN..=ADD_RAFT_VOTER_MAX:
+        add_raft_voter::{AddRaftVoterRequest, AddRaftVoterResponse};
+    RemoveRaftVoter 0..=0 as REMOVE_RAFT_VOTER_MIN..=REMOVE_RAFT_VOTER_MAX:
+        remove_raft_voter::{RemoveRaftVoterRequest, RemoveRaftVoterResponse};
+    UpdateRaftVoter 0..=0 as UPDATE_RAFT_VOTER_MIN..=UPDATE_RAFT_VOTER_MAX:
+        update_raft_voter::{UpdateRaftVoterRequest, UpdateRaftVoterResponse};
+    InitializeShareGroupState 0..=0 as INITIALIZE_SHARE_GROUP_STATE_MIN..=INITIALIZE_SHARE_GROUP_STATE_MAX:
+        initialize_share_group_state::{InitializeShareGroupStateRequest, InitializeShareGroupStateResponse};
+    ReadShareGroupState 0..=0 as READ_SHARE_GROUP_STATE_MIN..=READ_SHARE_GROUP_STATE_MAX:
+        read_share_group_state::{ReadShareGroupStateRequest, ReadShareGroupStateResponse};
+    WriteShareGroupState 0..=1 as WRITE_SHARE_GROUP_STATE_MIN..=WRITE_SHARE_GROUP_STATE_MAX:
+        write_share_group_state::{WriteShareGroupStateRequest, WriteShareGroupStateResponse};
+    DeleteShareGroupState 0..=0 as DELETE_SHARE_GROUP_STATE_MIN..=DELETE_SHARE_GROUP_STATE_MAX:
+        delete_share_group_state::{DeleteShareGroupStateRequest, DeleteShareGroupStateResponse};
+    ReadShareGroupStateSummary 0..=1 as READ_SHARE_GROUP_STATE_SUMMARY_MIN..=READ_SHARE_GROUP_STATE_SUMMARY_MAX:
+        read_share_group_state_summary::{ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse};
+    StreamsGroupHeartbeat 0..=1 as STREAMS_GROUP_HEARTBEAT_MIN..=STREAMS_GROUP_HEARTBEAT_MAX:
+        streams_group_heartbeat::{StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse};
+    StreamsGroupDescribe 0..=1 as STREAMS_GROUP_DESCRIBE_MIN..=STREAMS_GROUP_DESCRIBE_MAX:
+        streams_group_describe::{StreamsGroupDescribeRequest, StreamsGroupDescribeResponse};
+    DescribeShareGroupOffsets 0..=1 as DESCRIBE_SHARE_GROUP_OFFSETS_MIN..=DESCRIBE_SHARE_GROUP_OFFSETS_MAX:
+        describe_share_group_offsets::{DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse};
+    AlterShareGroupOffsets 0..=0 as ALTER_SHARE_GROUP_OFFSETS_MIN..=ALTER_SHARE_GROUP_OFFSETS_MAX:
+        alter_share_group_offsets::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
+    DeleteShareGroupOffsets 0..=0 as DELETE_SHARE_GROUP_OFFSETS_MIN..=DELETE_SHARE_GROUP_OFFSETS_MAX:
+        delete_share_group_offsets::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
+    StreamsGroupTopologyDescriptionUpdate 0..=0 as STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MIN..=STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MAX:
+        streams_group_topology_description_update::{StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse};
+    UnregisterController 0..=0 as UNREGISTER_CONTROLLER_MIN..=UNREGISTER_CONTROLLER_MAX:
+        unregister_controller::{UnregisterControllerRequest, UnregisterControllerResponse};
 }
 
 impl AnyRequest {
