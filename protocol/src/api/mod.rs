@@ -1,6 +1,6 @@
 //! The APIs that we speak: one line in the table below, one file beside this one.
 //!
-//! A line has the versions that Kafka 4.4 serves, and their names in [`versions`](crate::versions); an API that Kafka 4
+//! A line has the versions that Kafka 4.4 serves, and their names in [`versions`]; an API that Kafka 4
 //! has dropped has none. What can be read and written, from Kafka 3.9 on, the message itself says.
 
 pub mod add_offsets_to_txn;
