@@ -207,7 +207,7 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn what_no_kafka_wrote_is_an_error_that_says_what_it_is() {
     let inner = Message { offset: 1, ..V1 }.bytes();
-    let nested = V1.around(Compression::Gzip, &[inner.clone()]);
+    let nested = V1.around(Compression::Gzip, std::slice::from_ref(&inner));
     let cut = vec![inner[..inner.len() - 1].to_vec()];
     let mut modern = inner.clone();
     modern[16] = 2;
@@ -217,7 +217,7 @@ fn what_no_kafka_wrote_is_an_error_that_says_what_it_is() {
     let cases = [
         (at(9).around(Compression::Gzip, &[nested]), "compressed again"),
         (at(9).around(Compression::Snappy, &cut), "reaches beyond"),
-        (at(9).around(Compression::Snappy, &[inner.clone(), vec![0; 16]]), "cut short"),
+        (at(9).around(Compression::Snappy, &[inner, vec![0; 16]]), "cut short"),
         (at(9).around(Compression::Lz4, &[]), "never empty"),
         (at(9).around(Compression::Gzip, &[modern]), "another format"),
         (at(9).around(Compression::Gzip, &[short]), "length cannot be"),
