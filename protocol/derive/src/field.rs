@@ -65,9 +65,11 @@ impl<'a> Field<'a> {
             return Err(Error::new(span, "null is the default, and some of the field's versions have no null"));
         }
         let tag = attributes.tag.as_ref().map(|tag| parse_tag(tag, versions, message)).transpose()?;
-        // Kafka has a form of its own for these, and no message that uses it.
-        if let (Some(tag), Some(_), false) = (&attributes.tag, option, is_plain(inner) || is_named(inner, "Vec")) {
-            return Err(Error::new(tag.span(), "a structure that is a tagged field cannot be null"));
+        if let (Some(tag), Some(range)) = (&attributes.tag, nullable)
+            && is_structure(inner)
+            && range != versions
+        {
+            return Err(Error::new(tag.span(), "a structure that is a tagged field can be null always or never"));
         }
 
         let tag_span = attributes.tag.as_ref().map_or_else(|| ident.span(), Spanned::span);
@@ -98,6 +100,11 @@ impl<'a> Field<'a> {
     /// An expression for "this version, which has the field, also has null for it".
     fn is_nullable(&self) -> TokenStream {
         self.nullable.map_or_else(|| quote!(false), |range| contains(range, self.versions))
+    }
+
+    /// Whether Kafka has a form of its own for the field.
+    fn is_tagged_option_of_structure(&self) -> bool {
+        self.tag.is_some() && self.nullable.is_some() && is_structure(self.inner)
     }
 
     /// The value when nobody set it.
@@ -149,7 +156,9 @@ impl<'a> Field<'a> {
     /// The expression that gives the size of the value.
     pub(crate) fn size(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
-        let call = if self.nullable.is_some() {
+        let call = if self.is_tagged_option_of_structure() {
+            quote!(::krafka_protocol::wire::size_tagged_structure(&self.#ident, version))
+        } else if self.nullable.is_some() {
             let nullable = self.is_nullable();
             quote!(::krafka_protocol::wire::size_option(&self.#ident, version, flexible, #nullable))
         } else {
@@ -161,7 +170,9 @@ impl<'a> Field<'a> {
     /// The expression that writes the value.
     pub(crate) fn put(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
-        let call = if self.nullable.is_some() {
+        let call = if self.is_tagged_option_of_structure() {
+            quote!(::krafka_protocol::wire::put_tagged_structure(&self.#ident, out, version))
+        } else if self.nullable.is_some() {
             let nullable = self.is_nullable();
             quote!(::krafka_protocol::wire::put_option(&self.#ident, out, version, flexible, #nullable))
         } else {
@@ -173,7 +184,9 @@ impl<'a> Field<'a> {
     /// The expression that reads the value.
     pub(crate) fn take(&self, structure: &str) -> TokenStream {
         let inner = self.inner;
-        let call = if self.nullable.is_some() {
+        let call = if self.is_tagged_option_of_structure() {
+            quote!(::krafka_protocol::wire::take_tagged_structure::<#inner>(input, version))
+        } else if self.nullable.is_some() {
             let nullable = self.is_nullable();
             quote!(::krafka_protocol::wire::take_option::<#inner>(input, version, flexible, #nullable))
         } else {
@@ -292,6 +305,11 @@ impl<'a> Field<'a> {
 const PLAIN: [&str; 11] = ["bool", "i8", "i16", "u16", "i32", "u32", "i64", "f64", "Str", "Bytes", "Uuid"];
 
 const INTEGERS: [&str; 6] = ["i8", "i16", "u16", "i32", "u32", "i64"];
+
+/// Whether a field of the type is one structure.
+fn is_structure(ty: &Type) -> bool {
+    !is_plain(ty) && !is_named(ty, "Vec")
+}
 
 fn is_plain(ty: &Type) -> bool {
     PLAIN.iter().any(|name| is_named(ty, name))

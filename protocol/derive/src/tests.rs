@@ -93,10 +93,10 @@ fn records_are_bytes() {
 }
 
 #[test]
-fn a_tagged_structure_is_not_null() {
-    let complaint = refused(quote!(#[field(versions = 5.., tag = 0)] a: Option<Other>));
+fn a_tagged_structure_is_nullable_always_or_never() {
+    let complaint = refused(quote!(#[field(versions = 5.., tag = 0, nullable = 6..)] a: Option<Other>));
 
-    assert_eq!(complaint, "a structure that is a tagged field cannot be null");
+    assert_eq!(complaint, "a structure that is a tagged field can be null always or never");
 }
 
 #[test]

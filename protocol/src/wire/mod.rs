@@ -21,7 +21,9 @@ pub use error::{DecodeError, EncodeError};
 pub use node_ids::NodeIds;
 pub use reader::{OpenTag, Reader};
 pub use string::Str;
-pub use structure::{put_option, size_option, take_option};
+pub use structure::{
+    put_option, put_tagged_structure, size_option, size_tagged_structure, take_option, take_tagged_structure,
+};
 pub use uuid::{ParseUuidError, Uuid};
 pub use writer::Writer;
 

@@ -130,3 +130,25 @@ pub fn take_option<T: Nullable>(
 ) -> Result<Option<T>, DecodeError> {
     if nullable { T::take_nullable(input, version, flexible) } else { T::take(input, version, flexible).map(Some) }
 }
+
+/// The size of a tagged field that is a structure or null: then, unlike elsewhere, a varint says whether it is there.
+#[doc(hidden)]
+#[inline]
+pub fn size_tagged_structure<M: Message>(value: &Option<M>, version: i16) -> Result<usize, EncodeError> {
+    Ok(1 + value.as_ref().map_or(Ok(0), |structure| Message::size(structure, version))?)
+}
+
+/// Writes a tagged field that is a structure or null.
+#[doc(hidden)]
+#[inline]
+pub fn put_tagged_structure<M: Message>(value: &Option<M>, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
+    out.put_varint(u32::from(value.is_some()));
+    value.as_ref().map_or(Ok(()), |structure| structure.encode(out, version))
+}
+
+/// Reads a tagged field that is a structure or null.
+#[doc(hidden)]
+#[inline]
+pub fn take_tagged_structure<M: Message>(input: &mut Reader, version: i16) -> Result<Option<M>, DecodeError> {
+    if input.take_varint()? == 0 { Ok(None) } else { M::decode(input, version).map(Some) }
+}

@@ -94,7 +94,7 @@ impl Filler<'_> {
     fn put_field(&mut self, field: &FieldSchema, flexible: bool, out: &mut Vec<u8>) {
         let nullable = field.nullable.is_some_and(|versions| versions.contains(self.version));
         if nullable && self.entropy.below(4) == 3 {
-            put_null(&field.field_type, flexible, out);
+            put_null(field, flexible, out);
         } else {
             if nullable && matches!(field.field_type, FieldType::Struct(_)) {
                 out.push(1);
@@ -163,7 +163,7 @@ fn default_of(field: &FieldSchema, version: i16, flexible: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let last_bytes = |number: i64, len: usize| number.to_be_bytes()[8 - len..].to_vec();
     match (&field.default, &field.field_type) {
-        (FieldDefault::Null, field_type) => put_null(field_type, flexible, &mut out),
+        (FieldDefault::Null, _) => put_null(field, flexible, &mut out),
         (FieldDefault::Bool(value), _) => out.push(u8::from(*value)),
         (FieldDefault::Int(number), FieldType::Int8) => out = last_bytes(*number, 1),
         (FieldDefault::Int(number), FieldType::Int16 | FieldType::Uint16) => out = last_bytes(*number, 2),
@@ -190,9 +190,9 @@ fn default_of(field: &FieldSchema, version: i16, flexible: bool) -> Vec<u8> {
     out
 }
 
-fn put_null(field_type: &FieldType, flexible: bool, out: &mut Vec<u8>) {
-    match (field_type, flexible) {
-        (FieldType::Struct(_), _) => out.push(0xff),
+fn put_null(field: &FieldSchema, flexible: bool, out: &mut Vec<u8>) {
+    match (field.field_type, flexible) {
+        (FieldType::Struct(_), _) => out.push(if field.tag.is_some() { 0 } else { 0xff }),
         (_, true) => out.push(0),
         (FieldType::String, false) => out.extend([0xff; 2]),
         (_, false) => out.extend([0xff; 4]),
