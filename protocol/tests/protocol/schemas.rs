@@ -123,7 +123,7 @@ fn schemas() -> Vec<(&'static str, &'static MessageSchema)> {
 }
 
 /// What differs between a message and Kafka's schema of it, in the versions that both have.
-fn compare(name: &str, ours: &MessageSchema, theirs: &Value) -> Vec<String> {
+pub(crate) fn compare(name: &str, ours: &MessageSchema, theirs: &Value) -> Vec<String> {
     let mut differences = Vec::new();
     let mut check = |what: &str, ours: String, theirs: String| {
         if ours != theirs {
@@ -203,7 +203,7 @@ fn compare_field(path: &str, ours: &FieldSchema, theirs: &Value, common: Version
 }
 
 /// The range that a schema writes as `3`, `3+`, `3-5` or `none`.
-fn versions(json: &Value) -> Option<Versions> {
+pub(crate) fn versions(json: &Value) -> Option<Versions> {
     let text = json.as_str().filter(|&text| text != "none")?;
     let number = |text: &str| text.parse().expect("versions are numbers");
     Some(match (text.strip_suffix('+'), text.split_once('-')) {
