@@ -37,6 +37,7 @@
 //! | [`records`]              | record batches: built in place, read without copying                                 |
 //! | [`compression`]          | gzip, snappy, lz4 and zstd                                                           |
 //! | [`group`]                | what members of a group tell each other inside JoinGroup and SyncGroup               |
+//! | [`coordinator`]          | what brokers keep in their own topics: offsets, groups, transactions                 |
 //! | [`versions`]             | the lowest and highest version of each API, as constants                             |
 //! | [`VersionedEncode`]      | messages in plain buffers, without frames                                            |
 //! | [`machine`], [`script`]  | the shape of the state machines in the crates above this one, and their test harness |
@@ -48,12 +49,14 @@ extern crate self as krafka_protocol;
 
 pub mod api;
 pub mod compression;
+pub mod coordinator;
 mod error_code;
 pub mod frame;
 pub mod group;
 mod header;
 pub mod machine;
 mod message;
+mod principal;
 pub mod records;
 pub mod schema;
 pub mod script;
@@ -70,6 +73,7 @@ pub use header::{RequestHeader, decode_request_header, decode_response_header};
 pub use krafka_protocol_derive::Message;
 pub use machine::Machine;
 pub use message::{Message, Request};
+pub use principal::DefaultPrincipalData;
 pub use records::RecordBatchBuilder;
 pub use schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
 pub use versioned::{VersionedDecode, VersionedEncode};

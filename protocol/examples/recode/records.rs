@@ -6,7 +6,8 @@
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{
-    Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType,
+    Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType, Voter,
+    VoterEndpoint, VotersRecordVoter,
 };
 use serde_json::{Map, Value, json};
 
@@ -99,8 +100,54 @@ fn mark_json(control: &ControlRecord) -> Value {
         ControlRecord::Abort { coordinator_epoch } | ControlRecord::Commit { coordinator_epoch } => {
             json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch })
         }
+        ControlRecord::LeaderChange(mark) => {
+            let voters =
+                |voters: &[Voter]| voters.iter().map(|voter| voter_json(voter, mark.version)).collect::<Value>();
+            json!({ "type": control.name(), "message": {
+                "version": mark.version,
+                "leaderId": mark.leader_id,
+                "voters": voters(&mark.voters),
+                "grantingVoters": voters(&mark.granting_voters),
+            }})
+        }
+        ControlRecord::SnapshotHeader(mark) => json!({ "type": control.name(), "message": {
+            "version": mark.version,
+            "lastContainedLogTimestamp": mark.last_contained_log_timestamp,
+        }}),
+        ControlRecord::SnapshotFooter(mark) => {
+            json!({ "type": control.name(), "message": { "version": mark.version } })
+        }
+        ControlRecord::KRaftVersion(mark) => json!({ "type": control.name(), "message": {
+            "version": mark.version,
+            "kRaftVersion": mark.k_raft_version,
+        }}),
+        ControlRecord::KRaftVoters(mark) => json!({ "type": control.name(), "message": {
+            "version": mark.version,
+            "voters": mark.voters.iter().map(located_voter_json).collect::<Value>(),
+        }}),
         ControlRecord::Other { .. } => json!({ "type": control.name() }),
     }
+}
+
+/// A voter of a leader change, whose version 0 has no directories.
+fn voter_json(voter: &Voter, version: i16) -> Value {
+    match version {
+        0 => json!({ "voterId": voter.voter_id }),
+        _ => json!({ "voterId": voter.voter_id, "voterDirectoryId": voter.voter_directory_id.to_string() }),
+    }
+}
+
+fn located_voter_json(voter: &VotersRecordVoter) -> Value {
+    let endpoint = |endpoint: &VoterEndpoint| json!({ "name": endpoint.name.as_str(), "host": endpoint.host.as_str(), "port": endpoint.port });
+    json!({
+        "voterId": voter.voter_id,
+        "voterDirectoryId": voter.voter_directory_id.to_string(),
+        "endpoints": voter.endpoints.iter().map(endpoint).collect::<Value>(),
+        "kRaftVersionFeature": {
+            "minSupportedVersion": voter.k_raft_version_feature.min_supported_version,
+            "maxSupportedVersion": voter.k_raft_version_feature.max_supported_version,
+        },
+    })
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -36,8 +36,10 @@
 //! # }
 //! ```
 
+mod aborted_txn;
 mod builder;
 mod control;
+mod control_values;
 mod error;
 mod header;
 mod message;
@@ -49,8 +51,13 @@ mod sealed;
 mod validate;
 mod varint;
 
+pub use aborted_txn::AbortedTxn;
 pub use builder::{BatchBuilder, NO_HEADERS};
 pub use control::ControlRecord;
+pub use control_values::{
+    ControlRecordTypeSchema, EndTxnMarker, KRaftVersionFeature, KRaftVersionRecord, LeaderChangeMessage,
+    SnapshotFooterRecord, SnapshotHeaderRecord, Voter, VoterEndpoint, VotersRecord, VotersRecordVoter,
+};
 pub use error::RecordsError;
 pub use header::{Attributes, BatchHeader, HEADER_LEN, MAGIC, TimestampType};
 pub use patch::{assign_offsets, set_log_append_time};

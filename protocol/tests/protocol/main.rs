@@ -1,5 +1,6 @@
 //! The protocol against what is not ours: Kafka's own schemas, and bytes that Java wrote.
 
+mod coordinator;
 mod error_codes;
 mod filler;
 mod golden;
