@@ -8,6 +8,7 @@ mod hostile;
 mod jar;
 mod kinds;
 mod payloads;
+mod recode;
 mod records;
 mod rendering;
 mod round_trip;
