@@ -9,6 +9,13 @@ pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
+/// Bytes as lower-case digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    push_hex(&mut text, bytes);
+    text
+}
+
 /// The bytes that digits of either case stand for.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Lets anyone judge the codec from outside: messages in hex come in, and what we make of them goes out.
+//! Lets anyone judge the codec from outside: messages or record sets in hex come in, and what we make of
+//! them goes out.
 //!
 //! `cargo run -p krafka-protocol --example recode -- --help` says how. All that it does is tested by the module `recode`
 //! of this crate's tests.
@@ -7,6 +8,7 @@ mod hex;
 mod lines;
 mod message;
 mod program;
+mod records;
 mod rendering;
 
 use std::process::ExitCode;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
 use std::process::ExitCode;
 
-use super::lines::{MAX_LINE, answer_each};
-use super::message;
+use super::lines::{Line, MAX_LINE, answer_each};
+use super::{message, records};
 
 /// Runs the program.
 pub(crate) fn run(
@@ -14,15 +14,19 @@ pub(crate) fn run(
     mut output: impl Write,
     mut errors: impl Write,
 ) -> ExitCode {
-    if let Some(argument) = arguments.into_iter().next() {
-        if argument == "--help" || argument == "-h" {
-            return finish(output.write_all(HELP.as_bytes()), errors);
+    let mut answer: fn(Line<'_>) -> String = message::answer;
+    for argument in arguments {
+        match argument.to_str() {
+            Some("--records") => answer = records::answer,
+            Some("--help" | "-h") => return finish(output.write_all(HELP.as_bytes()), errors),
+            _ => {
+                // Whoever closed standard error does not want to know.
+                let _ = writeln!(errors, "recode: unknown argument {}\n\n{HELP}", argument.display());
+                return ExitCode::from(2);
+            }
         }
-        // Whoever closed standard error does not want to know.
-        let _ = writeln!(errors, "recode: unknown argument {}\n\n{HELP}", argument.display());
-        return ExitCode::from(2);
     }
-    finish(answer_each(input, output, MAX_LINE, message::answer), errors)
+    finish(answer_each(input, output, MAX_LINE, answer), errors)
 }
 
 fn finish(result: std::io::Result<()>, mut errors: impl Write) -> ExitCode {
@@ -38,11 +42,12 @@ fn finish(result: std::io::Result<()>, mut errors: impl Write) -> ExitCode {
 }
 
 const HELP: &str = "\
-Reads Kafka messages in hex and prints what krafka makes of them.
+Reads Kafka messages or record sets in hex and prints what krafka makes of them.
 
     cargo run -p krafka-protocol --example recode < messages.tsv
+    cargo run -p krafka-protocol --example recode -- --records < record-sets.txt
 
-Each line of standard input is the body of one request or response, without length and header, in four columns that
+Without --records, each line of standard input is the body of one request or response, without length and header, in four columns that
 tabs separate. Each is answered, in order, by a line of five:
 
     api key   version   request|response   hex
@@ -60,4 +65,10 @@ What is wrong with a line stands in the fourth column, and null in the fifth:
 
 Every line has an answer, and none ends the program. The answer to ApiVersions may be the error UNSUPPORTED_VERSION in
 version 0, whatever the column says; it is written in version 0 too. A line of more than 256 MiB is an error.
+
+With --records, each line is a record set: batches, or messages of the formats 0 and 1, perhaps with a cut one at the end.
+Each is answered by a line of JSON: the batches with the fields of their headers and their records, keys and values in
+hex, and the number of bytes behind the last whole batch. If anything is wrong with it, that is
+
+    {\"error\": \"...\"}
 ";

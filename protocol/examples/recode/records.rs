@@ -3,6 +3,9 @@
 //! The shape is that of the `json` column of the vectors (`tests/vectors/`), which was made with Kafka's own classes. The
 //! golden test compares the two, so that what this example prints is what the test has seen.
 
+use std::error::Error;
+use std::panic::catch_unwind;
+
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{
@@ -11,16 +14,43 @@ use krafka_protocol::records::{
 };
 use serde_json::{Map, Value, json};
 
-/// The record set in JSON, or `{"error": …}` with the first thing that is wrong with it.
-pub(crate) fn record_set_json(bytes: Bytes) -> Value {
-    list(bytes).unwrap_or_else(|error| json!({ "error": error.to_string() }))
+use super::hex::{hex, unhex};
+use super::lines::Line;
+use super::rendering::to_ascii;
+
+/// The answer to a line: the record set whose hex it is, in JSON, or `{"error": …}`.
+pub(crate) fn answer(line: Line<'_>) -> String {
+    let digits = line.bytes.trim_ascii();
+    let listing = match digits {
+        _ if line.dropped > 0 => Err(format!("the line is longer than {} bytes", line.bytes.len())),
+        b"-" => Ok(Bytes::new()),
+        digits => unhex(digits).map(Bytes::from),
+    };
+    // As with messages, a fault of the codec costs its own line only.
+    let listing = listing.and_then(|bytes| {
+        catch_unwind(|| record_set_json(bytes))
+            .map_err(|_| "the codec panicked: its message is on standard error".to_owned())
+    });
+    listing.unwrap_or_else(|error| error_json(&error))
 }
 
-fn list(bytes: Bytes) -> Result<Value, RecordsError> {
-    let size = bytes.len();
+/// The record set in JSON, or `{"error": …}` with the first thing that is wrong with it.
+pub(crate) fn record_set_json(bytes: Bytes) -> String {
+    list(bytes).unwrap_or_else(|error| error_json(&error.to_string()))
+}
+
+fn error_json(error: &str) -> String {
+    to_ascii(&json!({ "error": error }).to_string())
+}
+
+/// The longest listing. What few bytes decompress to may be millions of small records, each of which is a hundred bytes
+/// of JSON.
+const MAX_LISTING: usize = 1 << 29;
+
+fn list(bytes: Bytes) -> Result<String, Box<dyn Error>> {
+    let mut listing = format!("{{\"sizeInBytes\":{},\"batches\":[", bytes.len());
     let mut decompressor = Decompressor::default();
     let mut set = Batches::new(bytes);
-    let mut batches = Vec::new();
     loop {
         let position = set.position();
         let Some(batch) = set.next() else { break };
@@ -28,12 +58,16 @@ fn list(bytes: Bytes) -> Result<Value, RecordsError> {
         batch.verify_crc()?;
         let records = batch.records(&mut decompressor)?;
         records.verify_crcs()?;
-        batches.push(batch_json(position, &batch, &records)?);
+        if position > 0 {
+            listing.push(',');
+        }
+        push_batch(&mut listing, position, &batch, &records)?;
     }
-    Ok(json!({ "sizeInBytes": size, "trailingBytes": set.trailing_len(), "batches": batches }))
+    listing.push_str(&format!("],\"trailingBytes\":{}}}", set.trailing_len()));
+    Ok(listing)
 }
 
-fn batch_json(position: usize, batch: &Batch, records: &Records) -> Result<Value, RecordsError> {
+fn push_batch(listing: &mut String, position: usize, batch: &Batch, records: &Records) -> Result<(), Box<dyn Error>> {
     // That of the records knows the first offset inside a compressed message of an old format.
     let header = records.header();
     let codec = header.attributes.compression().map_or("unknown", |codec| codec.name());
@@ -42,7 +76,7 @@ fn batch_json(position: usize, batch: &Batch, records: &Records) -> Result<Value
         Some(TimestampType::CreateTime) => "CreateTime",
         Some(TimestampType::LogAppendTime) => "LogAppendTime",
     };
-    let mut listing = object(json!({
+    let mut fields = object(json!({
         "position": position,
         "magic": header.magic,
         "sizeInBytes": batch.bytes().len(),
@@ -55,7 +89,7 @@ fn batch_json(position: usize, batch: &Batch, records: &Records) -> Result<Value
         "maxTimestamp": header.max_timestamp,
     }));
     if header.magic == MAGIC {
-        listing.extend(object(json!({
+        fields.extend(object(json!({
             "partitionLeaderEpoch": header.partition_leader_epoch,
             "baseTimestamp": header.base_timestamp,
             "producerId": header.producer_id,
@@ -68,9 +102,20 @@ fn batch_json(position: usize, batch: &Batch, records: &Records) -> Result<Value
             "count": header.count,
         })));
     }
-    let records: Result<Vec<_>, _> = records.iter().map(|record| record_json(header, &record?)).collect();
-    listing.insert("records".to_owned(), records?.into());
-    Ok(listing.into())
+    let fields = Value::from(fields).to_string();
+    listing.push_str(fields.trim_end_matches('}'));
+    listing.push_str(",\"records\":[");
+    for (index, record) in records.iter().enumerate() {
+        if index > 0 {
+            listing.push(',');
+        }
+        listing.push_str(&to_ascii(&record_json(header, &record?)?.to_string()));
+        if listing.len() > MAX_LISTING {
+            return Err(format!("the listing is longer than {MAX_LISTING} bytes").into());
+        }
+    }
+    listing.push_str("]}");
+    Ok(())
 }
 
 fn record_json(header: &BatchHeader, record: &RecordRef<'_>) -> Result<Value, RecordsError> {
@@ -155,10 +200,4 @@ fn object(value: Value) -> Map<String, Value> {
         Value::Object(map) => map,
         _ => Map::new(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

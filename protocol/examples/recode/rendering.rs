@@ -170,6 +170,16 @@ fn push_text(json: &mut String, text: &str) {
     json.push('"');
 }
 
+/// JSON of any text as JSON in ASCII.
+pub(crate) fn to_ascii(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for letter in json.chars() {
+        // Whatever is beyond ASCII stands inside a string.
+        if letter.is_ascii() { ascii.push(letter) } else { push_escape(&mut ascii, letter) }
+    }
+    ascii
+}
+
 /// `\u` and four digits for each half of the letter in UTF-16.
 fn push_escape(json: &mut String, letter: char) {
     for unit in letter.encode_utf16(&mut [0; 2]) {

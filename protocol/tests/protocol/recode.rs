@@ -8,6 +8,8 @@ mod lines;
 mod message;
 #[path = "../../examples/recode/program.rs"]
 mod program;
+#[path = "../../examples/recode/records.rs"]
+pub(crate) mod records;
 #[path = "../../examples/recode/rendering.rs"]
 pub(crate) mod rendering;
 
@@ -18,13 +20,17 @@ use std::process::ExitCode;
 use krafka_protocol::{ApiKey, ApiVersionsResponse, Bytes, ErrorCode, Message as _, Reader};
 use proptest::prelude::*;
 
-use crate::vectors::Vector;
+use crate::vectors::{self, Vector};
 
-/// What the program answers to `input`, line by line.
+/// What the program answers to messages, line by line.
 fn recode(input: impl AsRef<[u8]>) -> Vec<String> {
+    answers(&[], input)
+}
+
+fn answers(arguments: &[&str], input: impl AsRef<[u8]>) -> Vec<String> {
     let (mut output, mut errors) = (Vec::new(), Vec::new());
 
-    let code = program::run([], input.as_ref(), &mut output, &mut errors);
+    let code = program::run(arguments.iter().map(Into::into), input.as_ref(), &mut output, &mut errors);
 
     assert_eq!((code, errors), (ExitCode::SUCCESS, vec![]));
     String::from_utf8(output).expect("the answers are UTF-8").lines().map(str::to_owned).collect()
@@ -180,6 +186,39 @@ fn a_refusal_of_api_versions_is_in_version_0() {
 
     // Another error in version 0 is nothing.
     assert!(error("18\t4\tresponse\t000700000000").contains("ApiVersionsResponse v4"));
+}
+
+/// That the listings are Java's, the golden tests see to: they have them from the same function.
+#[test]
+fn record_sets_are_listed_line_by_line() {
+    let columns = vectors::lines("records");
+    let sets: Vec<_> = columns.iter().map(|columns| columns[8].as_str()).collect();
+
+    let listings = answers(&["--records"], sets.join("\r\n"));
+
+    assert_eq!(listings.len(), sets.len());
+    for (set, listing) in sets.into_iter().zip(listings) {
+        assert!(listing.is_ascii(), "{listing}");
+        let listing: serde_json::Value = serde_json::from_str(&listing).expect("JSON");
+        assert_eq!(listing["sizeInBytes"], if set == "-" { 0 } else { set.len() / 2 });
+    }
+}
+
+#[test]
+fn what_is_no_record_set_is_an_error_in_json() {
+    // Of no bytes there is nothing wrong; of few, a cut batch.
+    let empty = r#"{"sizeInBytes":0,"batches":[],"trailingBytes":0}"#;
+    let cut = r#"{"sizeInBytes":2,"batches":[],"trailingBytes":2}"#;
+    let set = vectors::lines("records").into_iter().find(|columns| columns[2] == "2").expect("a batch").swap_remove(8);
+    let damaged = set[..set.len() - 1].to_owned() + if set.ends_with('0') { "1" } else { "0" };
+
+    let listings = answers(&["--records"], format!("\n-\n ABCD \n\u{e9}\nabc\n{damaged}\n"));
+
+    assert_eq!(listings[..3], [empty, empty, cut]);
+    assert_eq!(listings[3], r#"{"error":"position 1 of the hex is no hexadecimal digit"}"#);
+    assert_eq!(listings[4], r#"{"error":"the hex has an odd number of digits, 3"}"#);
+    assert!(listings[5].starts_with(r#"{"error":""#) && listings[5].contains("checksum"), "{}", listings[5]);
+    assert_eq!(listings.len(), 6);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use krafka_protocol::records::{
 };
 use serde_json::Value;
 
-use super::listing::record_set_json;
+use crate::recode::records::record_set_json;
 use crate::vectors::{hex, lines, unhex};
 
 /// One line of the files.
@@ -43,6 +43,7 @@ fn cases() -> Vec<Case> {
 fn java_and_we_list_the_same() {
     for case in cases() {
         let ours = record_set_json(case.bytes.clone());
+        let ours: Value = serde_json::from_str(&ours).unwrap_or_else(|error| panic!("{}: {error}", case.name));
 
         let theirs = &case.listing;
         assert!(ours == *theirs, "{} ({})\nours   {ours}\ntheirs {theirs}", case.name, case.features);
