@@ -213,6 +213,7 @@ fn request(group: &Str, job: &Job) -> OffsetCommitRequest {
             committed_offset: offset.offset,
             committed_leader_epoch: offset.leader_epoch.unwrap_or(-1),
             committed_metadata: Some(Str::from(offset.metadata.clone())),
+            ..OffsetCommitRequestPartition::default()
         };
         match topics.last_mut() {
             Some(last) if *last.name == *name.topic => last.partitions.push(partition),

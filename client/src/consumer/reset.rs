@@ -183,6 +183,7 @@ fn request(asked: &[Want]) -> ListOffsetsRequest {
             partition_index: want.partition,
             current_leader_epoch: want.leader.map_or(-1, |(_, epoch)| epoch),
             timestamp: want.start.timestamp(),
+            ..ListOffsetsPartition::default()
         });
     }
     ListOffsetsRequest {

@@ -51,6 +51,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) 
                 timestamp,
                 offset,
                 leader_epoch: if cx.version >= EPOCH_VERSION { leader_epoch } else { -1 },
+                ..ListOffsetsPartitionResponse::default()
             }
         });
         topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), partitions: partitions.collect() });

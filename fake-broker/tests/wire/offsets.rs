@@ -22,6 +22,7 @@ fn commit(group: &Str, topic: &Topic, offsets: &[(i32, i64)]) -> OffsetCommitReq
         committed_offset: *offset,
         committed_leader_epoch: 3,
         committed_metadata: Some(Str::from("note")),
+        ..OffsetCommitRequestPartition::default()
     });
     let topics = vec![OffsetCommitRequestTopic {
         name: topic.name.clone(),

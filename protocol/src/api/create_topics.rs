@@ -1,13 +1,14 @@
 //! CreateTopics (19): creates topics, or tells whether it could.
 //!
-//! Version 4 lets the broker choose counts that are -1 (KIP-464); 5 tells what was created
+//! Version 1 can only check, and gives the reason in words (both KIP-4); 2 tells for how long a quota mutes the
+//! client; 4 lets the broker choose counts that are -1 (KIP-464); 5 tells what was created
 //! (KIP-525); 6 may be refused for a quota (KIP-599); 7 tells the topic's id (KIP-516).
 
 use crate::{Message, Str, Uuid};
 
 /// Creates topics.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 19, versions = 2..=7, flexible = 5.., response = CreateTopicsResponse)]
+#[message(key = 19, versions = 0..=7, flexible = 5.., response = CreateTopicsResponse)]
 pub struct CreateTopicsRequest {
     /// The topics.
     pub topics: Vec<CreatableTopic>,
@@ -15,12 +16,13 @@ pub struct CreateTopicsRequest {
     #[field(default = 60000)]
     pub timeout_ms: i32,
     /// Whether only to check the request and create nothing.
+    #[field(versions = 1..)]
     pub validate_only: bool,
 }
 
 /// A topic to create.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=7, flexible = 5..)]
+#[message(versions = 0..=7, flexible = 5..)]
 pub struct CreatableTopic {
     /// The topic's name.
     pub name: Str,
@@ -36,7 +38,7 @@ pub struct CreatableTopic {
 
 /// The brokers of one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=7, flexible = 5..)]
+#[message(versions = 0..=7, flexible = 5..)]
 pub struct CreatableReplicaAssignment {
     /// The partition's number.
     pub partition_index: i32,
@@ -46,7 +48,7 @@ pub struct CreatableReplicaAssignment {
 
 /// A setting of a new topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=7, flexible = 5..)]
+#[message(versions = 0..=7, flexible = 5..)]
 pub struct CreatableTopicConfig {
     /// The setting's name, `cleanup.policy` for instance.
     pub name: Str,
@@ -56,10 +58,10 @@ pub struct CreatableTopicConfig {
 
 /// Which topics were created.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 19, versions = 2..=7, flexible = 5..)]
+#[message(key = 19, versions = 0..=7, flexible = 5..)]
 pub struct CreateTopicsResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
-    #[field(ignorable)]
+    #[field(versions = 2.., ignorable)]
     pub throttle_time_ms: i32,
     /// The outcome for each topic.
     pub topics: Vec<CreatableTopicResult>,
@@ -67,7 +69,7 @@ pub struct CreateTopicsResponse {
 
 /// The outcome for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=7, flexible = 5..)]
+#[message(versions = 0..=7, flexible = 5..)]
 pub struct CreatableTopicResult {
     /// The topic's name.
     pub name: Str,
@@ -77,7 +79,7 @@ pub struct CreatableTopicResult {
     /// Why the topic was not created, 0 if it was.
     pub error_code: i16,
     /// The reason in words, `None` if the broker gives none.
-    #[field(ignorable)]
+    #[field(versions = 1.., ignorable)]
     pub error_message: Option<Str>,
     /// Why the broker does not tell the settings, TOPIC_AUTHORIZATION_FAILED for instance; 0 if it
     /// does.

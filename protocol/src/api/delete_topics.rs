@@ -1,13 +1,13 @@
 //! DeleteTopics (20): deletes topics with all their records.
 //!
-//! Version 5 adds messages and may be refused for a quota (KIP-599); 6 takes topics by name or by
+//! Version 1 tells for how long a quota mutes the client; 3 may say that deleting is disabled; 5 adds messages and may be refused for a quota (KIP-599); 6 takes topics by name or by
 //! id (KIP-516).
 
 use crate::{Message, Str, Uuid};
 
 /// Deletes topics.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 20, versions = 1..=6, flexible = 4.., response = DeleteTopicsResponse)]
+#[message(key = 20, versions = 0..=6, flexible = 4.., response = DeleteTopicsResponse)]
 pub struct DeleteTopicsRequest {
     /// The topics, from version 6 on.
     #[field(versions = 6..)]
@@ -32,10 +32,10 @@ pub struct DeleteTopicState {
 
 /// Which topics were deleted.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 20, versions = 1..=6, flexible = 4..)]
+#[message(key = 20, versions = 0..=6, flexible = 4..)]
 pub struct DeleteTopicsResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
-    #[field(ignorable)]
+    #[field(versions = 1.., ignorable)]
     pub throttle_time_ms: i32,
     /// The outcome for each topic.
     pub responses: Vec<DeletableTopicResult>,
@@ -43,7 +43,7 @@ pub struct DeleteTopicsResponse {
 
 /// The outcome for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=6, flexible = 4..)]
+#[message(versions = 0..=6, flexible = 4..)]
 pub struct DeletableTopicResult {
     /// The topic's name, `None` if it was named by an id that the broker does not know.
     #[field(nullable = 6..)]

@@ -1,6 +1,8 @@
 //! Fetch (1): reads record batches from partitions, for consumers and for following replicas.
 //!
-//! Version 4 reads record batches (magic 2) and transactions; 7 has fetch sessions (KIP-227); 9 and
+//! Version 1 tells for how long a quota mutes the client; 2 may deliver messages with a timestamp (magic 1, KIP-32);
+//! 3 limits the whole answer and keeps the order of the partitions (KIP-74); 4 reads record batches (magic 2) and
+//! transactions (KIP-98); 5 tells where the log starts (KIP-107); 7 has fetch sessions (KIP-227); 9 and
 //! 12 detect that the log was cut (KIP-320, KIP-595); 10 may deliver zstd (KIP-110); 11 can send a
 //! consumer to a replica near it (KIP-392); 13 names topics by id (KIP-516); 15 moves the replica
 //! into a tagged structure (KIP-903); 16 tells where a moved leader went (KIP-951); 17 and 18 are
@@ -10,7 +12,7 @@ use crate::{Bytes, Message, Str, Uuid};
 
 /// Asks a leader for records from a set of its partitions.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 1, versions = 4..=18, flexible = 12.., response = FetchResponse)]
+#[message(key = 1, versions = 0..=18, flexible = 12.., response = FetchResponse)]
 pub struct FetchRequest {
     /// The cluster the sender believes it is talking to. Only replicas of the metadata log send it.
     #[field(versions = 12.., tag = 0, nullable = 12.., ignorable, default = null)]
@@ -27,10 +29,10 @@ pub struct FetchRequest {
     pub min_bytes: i32,
     /// How many bytes the answer should have at most. The first batch is sent whole even if it is
     /// larger (KIP-74).
-    #[field(ignorable, default = 0x7fffffff)]
+    #[field(versions = 3.., ignorable, default = 0x7fffffff)]
     pub max_bytes: i32,
     /// 0 reads every record; 1 stops at the last stable offset and lists aborted transactions.
-    #[field(ignorable)]
+    #[field(versions = 4.., ignorable)]
     pub isolation_level: i8,
     /// The fetch session to go on with, 0 for none.
     #[field(versions = 7.., ignorable)]
@@ -63,7 +65,7 @@ pub struct ReplicaState {
 
 /// Partitions of one topic to read.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 4..=18, flexible = 12..)]
+#[message(versions = 0..=18, flexible = 12..)]
 pub struct FetchTopic {
     /// The topic's name.
     #[field(versions = ..=12, ignorable)]
@@ -77,7 +79,7 @@ pub struct FetchTopic {
 
 /// One partition to read, and from where.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 4..=18, flexible = 12..)]
+#[message(versions = 0..=18, flexible = 12..)]
 pub struct FetchPartition {
     /// The partition's number.
     pub partition: i32,
@@ -122,10 +124,10 @@ pub struct ForgottenTopic {
 
 /// Records and progress marks of the partitions asked for.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 1, versions = 4..=18, flexible = 12..)]
+#[message(key = 1, versions = 0..=18, flexible = 12..)]
 pub struct FetchResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
-    #[field(ignorable)]
+    #[field(versions = 1.., ignorable)]
     pub throttle_time_ms: i32,
     /// The error of the whole request, of its session for instance; 0 for none.
     #[field(versions = 7.., ignorable)]
@@ -143,7 +145,7 @@ pub struct FetchResponse {
 
 /// Answers for partitions of one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 4..=18, flexible = 12..)]
+#[message(versions = 0..=18, flexible = 12..)]
 pub struct FetchableTopicResponse {
     /// The topic's name.
     #[field(versions = ..=12, ignorable)]
@@ -157,7 +159,7 @@ pub struct FetchableTopicResponse {
 
 /// What one partition has to give.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 4..=18, flexible = 12..)]
+#[message(versions = 0..=18, flexible = 12..)]
 pub struct PartitionData {
     /// The partition's number.
     pub partition_index: i32,
@@ -167,7 +169,7 @@ pub struct PartitionData {
     /// read; -1 after an error.
     pub high_watermark: i64,
     /// Below this offset the fate of every transaction is known; -1 if unknown.
-    #[field(ignorable, default = -1)]
+    #[field(versions = 4.., ignorable, default = -1)]
     pub last_stable_offset: i64,
     /// The first offset that the partition still has; -1 if unknown.
     #[field(versions = 5.., ignorable, default = -1)]
@@ -185,12 +187,13 @@ pub struct PartitionData {
     pub snapshot_id: SnapshotId,
     /// The aborted transactions that have records in this answer; `None` unless committed records
     /// only were asked for.
-    #[field(ignorable)]
+    #[field(versions = 4.., ignorable)]
     pub aborted_transactions: Option<Vec<AbortedTransaction>>,
     /// The replica to read from next time, -1 for the leader (KIP-392).
     #[field(versions = 11.., default = -1)]
     pub preferred_read_replica: i32,
-    /// Record batches, from the one that holds the offset asked for; the last may be cut short.
+    /// Record batches, from the one that holds the offset asked for; the last may be cut short. Before version 4 the
+    /// broker converts them to messages of the older formats.
     #[field(records)]
     pub records: Option<Bytes>,
 }

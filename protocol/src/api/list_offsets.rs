@@ -1,6 +1,7 @@
 //! ListOffsets (2): the offset of a point in time, or of an end of the log.
 //!
-//! Version 2 can stop at the last stable offset; 4 works with leader epochs (KIP-320); 7 finds the
+//! Version 0 gives offsets at the starts of the log's segments, as many as were asked for, and 1 a single offset with
+//! its timestamp (KIP-79); 2 can stop at the last stable offset; 4 works with leader epochs (KIP-320); 7 finds the
 //! largest timestamp (KIP-734); 8, 9, 11 know tiered storage (KIP-405, KIP-1005, KIP-1023); 10 may
 //! wait for it (KIP-1075).
 
@@ -8,7 +9,7 @@ use crate::{Message, Str};
 
 /// Asks the leader of some partitions which offset belongs to a timestamp.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 2, versions = 1..=11, flexible = 6.., response = ListOffsetsResponse)]
+#[message(key = 2, versions = 0..=11, flexible = 6.., response = ListOffsetsResponse)]
 pub struct ListOffsetsRequest {
     /// The asking replica, -1 for a consumer. Set it: the default, 0, is the number of a broker.
     pub replica_id: i32,
@@ -24,7 +25,7 @@ pub struct ListOffsetsRequest {
 
 /// Partitions of one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=11, flexible = 6..)]
+#[message(versions = 0..=11, flexible = 6..)]
 pub struct ListOffsetsTopic {
     /// The topic's name.
     pub name: Str,
@@ -34,7 +35,7 @@ pub struct ListOffsetsTopic {
 
 /// One partition and the point in time asked about.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=11, flexible = 6..)]
+#[message(versions = 0..=11, flexible = 6..)]
 pub struct ListOffsetsPartition {
     /// The partition's number.
     pub partition_index: i32,
@@ -47,11 +48,14 @@ pub struct ListOffsetsPartition {
     /// -4 the start of what is on the broker's own disk (8), -5 the end of what is in remote
     /// storage (9), -6 the first offset that is not there yet (11).
     pub timestamp: i64,
+    /// How many offsets to give at most, in version 0.
+    #[field(versions = 0, default = 1)]
+    pub max_num_offsets: i32,
 }
 
 /// The offsets found.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 2, versions = 1..=11, flexible = 6..)]
+#[message(key = 2, versions = 0..=11, flexible = 6..)]
 pub struct ListOffsetsResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
     #[field(versions = 2.., ignorable)]
@@ -62,7 +66,7 @@ pub struct ListOffsetsResponse {
 
 /// The answers for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=11, flexible = 6..)]
+#[message(versions = 0..=11, flexible = 6..)]
 pub struct ListOffsetsTopicResponse {
     /// The topic's name.
     pub name: Str,
@@ -72,17 +76,21 @@ pub struct ListOffsetsTopicResponse {
 
 /// The offset found in one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=11, flexible = 6..)]
+#[message(versions = 0..=11, flexible = 6..)]
 pub struct ListOffsetsPartitionResponse {
     /// The partition's number.
     pub partition_index: i32,
     /// Why there is no answer, 0 if there is.
     pub error_code: i16,
+    /// The starts of the segments that were last changed at or before the timestamp, and the log's end if that is among
+    /// them, latest first; in version 0.
+    #[field(versions = 0)]
+    pub old_style_offsets: Vec<i64>,
     /// The timestamp of the record found; -1 for an end of the log, or if no record is that late.
-    #[field(default = -1)]
+    #[field(versions = 1.., default = -1)]
     pub timestamp: i64,
     /// The offset found, -1 if no record is that late.
-    #[field(default = -1)]
+    #[field(versions = 1.., default = -1)]
     pub offset: i64,
     /// The leader epoch of the record found, -1 if unknown.
     #[field(versions = 4.., default = -1)]

@@ -1,6 +1,7 @@
 //! OffsetCommit (8): stores how far a group has read.
 //!
-//! Before version 5 the request says how long to keep the offsets; 6 adds the leader epoch
+//! Version 0 stores them in ZooKeeper; 1 stores them in the group's log, names the member and dates each offset; from
+//! 2 to 4 the request says how long to keep them all instead (KIP-211); 6 adds the leader epoch
 //! (KIP-320); 7 knows static members (KIP-345); 9 is the first that members of KIP-848 groups may
 //! use; 10 names topics by id.
 
@@ -8,22 +9,22 @@ use crate::{Message, Str, Uuid};
 
 /// Commits offsets for a group.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 8, versions = 2..=10, flexible = 8.., response = OffsetCommitResponse)]
+#[message(key = 8, versions = 0..=10, flexible = 8.., response = OffsetCommitResponse)]
 pub struct OffsetCommitRequest {
     /// The group.
     pub group_id: Str,
     /// The generation (classic groups) or member epoch (KIP-848) of the member; -1 for a commit
     /// from outside the group.
-    #[field(ignorable, default = -1)]
+    #[field(versions = 1.., ignorable, default = -1)]
     pub generation_id_or_member_epoch: i32,
     /// The member's id, empty for a commit from outside the group.
-    #[field(ignorable)]
+    #[field(versions = 1.., ignorable)]
     pub member_id: Str,
     /// The name of a static member, `None` for a dynamic one.
     #[field(versions = 7.., nullable = 7.., default = null)]
     pub group_instance_id: Option<Str>,
     /// For how many milliseconds to keep the offsets, -1 for as long as the broker is set up to.
-    #[field(versions = ..=4, ignorable, default = -1)]
+    #[field(versions = 2..=4, ignorable, default = -1)]
     pub retention_time_ms: i64,
     /// The offsets, by topic.
     pub topics: Vec<OffsetCommitRequestTopic>,
@@ -31,7 +32,7 @@ pub struct OffsetCommitRequest {
 
 /// The offsets for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=10, flexible = 8..)]
+#[message(versions = 0..=10, flexible = 8..)]
 pub struct OffsetCommitRequestTopic {
     /// The topic's name.
     #[field(versions = ..=9, ignorable)]
@@ -45,7 +46,7 @@ pub struct OffsetCommitRequestTopic {
 
 /// The offset for one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=10, flexible = 8..)]
+#[message(versions = 0..=10, flexible = 8..)]
 pub struct OffsetCommitRequestPartition {
     /// The partition's number.
     pub partition_index: i32,
@@ -54,13 +55,16 @@ pub struct OffsetCommitRequestPartition {
     /// The leader epoch of the last record that was dealt with, -1 if unknown.
     #[field(versions = 6.., ignorable, default = -1)]
     pub committed_leader_epoch: i32,
+    /// When the offset was committed, in milliseconds since 1970, in version 1; -1 for when the broker gets it.
+    #[field(versions = 1, default = -1)]
+    pub commit_timestamp: i64,
     /// Whatever the committer wants to find beside the offset.
     pub committed_metadata: Option<Str>,
 }
 
 /// Whether the offsets are stored.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 8, versions = 2..=10, flexible = 8..)]
+#[message(key = 8, versions = 0..=10, flexible = 8..)]
 pub struct OffsetCommitResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
     #[field(versions = 3.., ignorable)]
@@ -71,7 +75,7 @@ pub struct OffsetCommitResponse {
 
 /// The outcomes for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=10, flexible = 8..)]
+#[message(versions = 0..=10, flexible = 8..)]
 pub struct OffsetCommitResponseTopic {
     /// The topic's name.
     #[field(versions = ..=9, ignorable)]
@@ -85,7 +89,7 @@ pub struct OffsetCommitResponseTopic {
 
 /// The outcome for one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 2..=10, flexible = 8..)]
+#[message(versions = 0..=10, flexible = 8..)]
 pub struct OffsetCommitResponsePartition {
     /// The partition's number.
     pub partition_index: i32,

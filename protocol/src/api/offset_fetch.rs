@@ -1,6 +1,6 @@
 //! OffsetFetch (9): how far a group has read.
 //!
-//! Version 2 can ask for all topics and has an error for the whole answer; 5 adds the leader epoch
+//! Version 0 looks into ZooKeeper, and 1 into the group's log; 2 can ask for all topics and has an error for the whole answer; 5 adds the leader epoch
 //! (KIP-320); 7 can wait for open transactions (KIP-447); from 8 on one request asks for many
 //! groups (KIP-709), and the fields of the single group are gone; 9 names the member of a KIP-848
 //! group; 10 names topics by id.
@@ -9,7 +9,7 @@ use crate::{Message, Str, Uuid};
 
 /// Asks for the committed offsets of groups.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 9, versions = 1..=10, flexible = 6.., response = OffsetFetchResponse)]
+#[message(key = 9, versions = 0..=10, flexible = 6.., response = OffsetFetchResponse)]
 pub struct OffsetFetchRequest {
     /// The one group, before version 8.
     #[field(versions = ..=7)]
@@ -28,7 +28,7 @@ pub struct OffsetFetchRequest {
 
 /// Partitions of one topic asked about, before version 8.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=7, flexible = 6..)]
+#[message(versions = 0..=7, flexible = 6..)]
 pub struct OffsetFetchRequestTopic {
     /// The topic's name.
     pub name: Str,
@@ -69,7 +69,7 @@ pub struct OffsetFetchRequestTopics {
 /// Committed offsets: of one group in the message itself before version 8, of a list of groups
 /// after.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 9, versions = 1..=10, flexible = 6..)]
+#[message(key = 9, versions = 0..=10, flexible = 6..)]
 pub struct OffsetFetchResponse {
     /// For how many milliseconds a quota makes the client wait; 0 for none.
     #[field(versions = 3.., ignorable)]
@@ -87,7 +87,7 @@ pub struct OffsetFetchResponse {
 
 /// The offsets for one topic, before version 8.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=7, flexible = 6..)]
+#[message(versions = 0..=7, flexible = 6..)]
 pub struct OffsetFetchResponseTopic {
     /// The topic's name.
     pub name: Str,
@@ -97,7 +97,7 @@ pub struct OffsetFetchResponseTopic {
 
 /// The offset for one partition, before version 8.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 1..=7, flexible = 6..)]
+#[message(versions = 0..=7, flexible = 6..)]
 pub struct OffsetFetchResponsePartition {
     /// The partition's number.
     pub partition_index: i32,

@@ -1,18 +1,20 @@
 //! Produce (0): appends record batches to partitions.
 //!
-//! Version 3 is the first with record batches (magic 2); 7 allows zstd (KIP-110); 8 names the
-//! records at fault (KIP-467); 10 tells where a moved leader went (KIP-951); 12 adds partitions to
-//! a transaction by itself (KIP-890); 13 names topics by id instead of by name (KIP-516). Brokers
-//! from 4.0 on still advertise 0 to 2, for librdkafka's sake, and refuse them.
+//! Version 1 tells for how long a quota mutes the client; 2 tells when the broker appended, and allows messages with
+//! a timestamp (magic 1, KIP-32); 3 takes record batches only (magic 2) and knows transactions (KIP-98); 5 tells
+//! where the log starts; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 9 is flexible; 10 tells
+//! where a moved leader went (KIP-951); 11 may ask the producer to abort its transaction, and 12 adds partitions to
+//! a transaction by itself (KIP-890); 13 names topics by id instead of by name (KIP-516). Brokers from 4.0 on still
+//! advertise 0 to 2, for librdkafka's sake, and refuse them (KIP-896).
 
 use crate::{Bytes, Message, Str, Uuid};
 
 /// Appends a record set to each of some partitions that the receiving broker leads.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 0, versions = 3..=13, flexible = 9.., response = ProduceResponse)]
+#[message(key = 0, versions = 0..=13, flexible = 9.., response = ProduceResponse)]
 pub struct ProduceRequest {
     /// The producer's transactional id, `None` outside transactions.
-    #[field(default = null)]
+    #[field(versions = 3.., default = null)]
     pub transactional_id: Option<Str>,
     /// Who must have the records before the answer: -1 all in-sync replicas, 1 the leader, 0 nobody
     /// (then no answer comes).
@@ -25,7 +27,7 @@ pub struct ProduceRequest {
 
 /// The records for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 3..=13, flexible = 9..)]
+#[message(versions = 0..=13, flexible = 9..)]
 pub struct TopicProduceData {
     /// The topic's name.
     #[field(versions = ..=12, ignorable)]
@@ -39,23 +41,24 @@ pub struct TopicProduceData {
 
 /// The records for one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 3..=13, flexible = 9..)]
+#[message(versions = 0..=13, flexible = 9..)]
 pub struct PartitionProduceData {
     /// The partition's number.
     pub index: i32,
-    /// Exactly one encoded record batch. The schema allows null, the broker does not.
+    /// Exactly one encoded record batch, from version 3 on; before that any number of messages of the older formats.
+    /// The schema allows null, the broker does not.
     #[field(records)]
     pub records: Option<Bytes>,
 }
 
 /// The outcome for each partition. With acks 0 there is no response at all.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(key = 0, versions = 3..=13, flexible = 9..)]
+#[message(key = 0, versions = 0..=13, flexible = 9..)]
 pub struct ProduceResponse {
     /// The outcomes, by topic.
     pub responses: Vec<TopicProduceResponse>,
     /// For how many milliseconds a quota makes the client wait; 0 for none.
-    #[field(ignorable)]
+    #[field(versions = 1.., ignorable)]
     pub throttle_time_ms: i32,
     /// Where the leaders named in the outcomes can be reached (KIP-951); absent if no leader has
     /// moved.
@@ -65,7 +68,7 @@ pub struct ProduceResponse {
 
 /// The outcomes for one topic.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 3..=13, flexible = 9..)]
+#[message(versions = 0..=13, flexible = 9..)]
 pub struct TopicProduceResponse {
     /// The topic's name.
     #[field(versions = ..=12, ignorable)]
@@ -79,7 +82,7 @@ pub struct TopicProduceResponse {
 
 /// The outcome for one partition.
 #[derive(Clone, Debug, PartialEq, Message)]
-#[message(versions = 3..=13, flexible = 9..)]
+#[message(versions = 0..=13, flexible = 9..)]
 pub struct PartitionProduceResponse {
     /// The partition's number.
     pub index: i32,
@@ -90,7 +93,7 @@ pub struct PartitionProduceResponse {
     pub base_offset: i64,
     /// The broker's time of the append in milliseconds, if the topic uses LogAppendTime; otherwise
     /// -1.
-    #[field(ignorable, default = -1)]
+    #[field(versions = 2.., ignorable, default = -1)]
     pub log_append_time_ms: i64,
     /// The first offset that the partition still has; -1 if unknown.
     #[field(versions = 5.., ignorable, default = -1)]

@@ -179,8 +179,8 @@ fn an_unknown_version_is_an_error_in_both_directions() {
             assert!(error.to_string().contains(&expected), "{error}");
         }
     }
-    let error = FetchRequest::default().size(3).unwrap_err();
-    assert_eq!(error.to_string(), "FetchRequest v3 is unknown: versions 4 to 18 are");
+    let error = FetchRequest::default().size(19).unwrap_err();
+    assert_eq!(error.to_string(), "FetchRequest v19 is unknown: versions 0 to 18 are");
 }
 
 /// Asserts that the bytes are an error, or a message that takes no more memory than its frame warrants, and that says
