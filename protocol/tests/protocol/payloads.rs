@@ -1,9 +1,13 @@
 //! Messages that are no API's: what stands inside other messages, in records and in the logs of coordinators.
 
 use krafka_protocol::group::{Assignment, Subscription};
+use krafka_protocol::records::{
+    AbortedTxn, ControlRecordTypeSchema, EndTxnMarker, KRaftVersionRecord, LeaderChangeMessage, SnapshotFooterRecord,
+    SnapshotHeaderRecord, VotersRecord,
+};
 use krafka_protocol::schema::MessageSchema;
 use krafka_protocol::value::Structure;
-use krafka_protocol::{DecodeError, EncodeError, Message, Reader, Writer};
+use krafka_protocol::{DecodeError, DefaultPrincipalData, EncodeError, Message, Reader, Writer};
 
 /// One type of them.
 pub(crate) struct Payload {
@@ -19,6 +23,15 @@ type Decoded = Result<Box<dyn Written>, DecodeError>;
 pub(crate) const PAYLOADS: &[Payload] = &[
     Payload::of::<Subscription>("ConsumerProtocolSubscription"),
     Payload::of::<Assignment>("ConsumerProtocolAssignment"),
+    Payload::of::<AbortedTxn>("AbortedTxn"),
+    Payload::of::<ControlRecordTypeSchema>("ControlRecordTypeSchema"),
+    Payload::of::<EndTxnMarker>("EndTxnMarker"),
+    Payload::of::<LeaderChangeMessage>("LeaderChangeMessage"),
+    Payload::of::<SnapshotHeaderRecord>("SnapshotHeaderRecord"),
+    Payload::of::<SnapshotFooterRecord>("SnapshotFooterRecord"),
+    Payload::of::<KRaftVersionRecord>("KRaftVersionRecord"),
+    Payload::of::<VotersRecord>("VotersRecord"),
+    Payload::of::<DefaultPrincipalData>("DefaultPrincipalData"),
 ];
 
 impl Payload {
