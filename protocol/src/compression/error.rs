@@ -1,5 +1,7 @@
 //! What can go wrong in a codec.
 
+use std::ops::RangeInclusive;
+
 use super::Compression;
 
 /// A batch could not be compressed or decompressed.
@@ -18,7 +20,7 @@ pub enum CompressionError {
         /// The name given.
         name: String,
     },
-    /// The codec has no such level.
+    /// The codec has levels, and this is none of them.
     #[error("{codec} has no compression level {level}: expected {min} to {max}")]
     Level {
         /// The codec asked for.
@@ -30,13 +32,21 @@ pub enum CompressionError {
         /// The codec's greatest level.
         max: i32,
     },
+    /// The codec has no levels at all.
+    #[error("{codec} has no compression levels, so not {level} either")]
+    NoLevels {
+        /// The codec asked for.
+        codec: Compression,
+        /// The level asked for.
+        level: i32,
+    },
     /// This build decodes the codec, but cannot encode it.
-    #[error("cannot compress with {codec}: this build lacks the feature `{feature}` of the crate krafka")]
+    #[error("cannot compress with {codec}: this build of krafka lacks the feature {features}")]
     NotBuiltIn {
         /// The codec asked for.
         codec: Compression,
-        /// The cargo feature that brings it.
-        feature: &'static str,
+        /// The cargo features that bring it.
+        features: &'static str,
     },
     /// The codec refused the input.
     #[error("compressing with {codec} failed: {reason}")]
@@ -74,4 +84,12 @@ pub enum CompressionError {
         /// The budget for all batches, in bytes.
         budget: usize,
     },
+}
+
+impl CompressionError {
+    /// Returns the level, if the codec has it.
+    pub(super) const fn check_level(codec: Compression, level: i32, levels: RangeInclusive<i32>) -> Result<i32, Self> {
+        let (min, max) = (*levels.start(), *levels.end());
+        if min <= level && level <= max { Ok(level) } else { Err(Self::Level { codec, level, min, max }) }
+    }
 }

@@ -6,7 +6,8 @@ use flate2::{Compress, Crc, FlushCompress, Status};
 
 use super::{Compression, CompressionError, Output};
 
-const LEVELS: std::ops::RangeInclusive<i32> = 0..=9;
+/// As in Kafka, without DEFLATE's level 0, which compresses nothing: that is [`Compression::None`].
+const LEVELS: std::ops::RangeInclusive<i32> = 1..=9;
 const DEFAULT_LEVEL: i32 = 6;
 /// Magic, method, no flags, no time, no extra flags, unknown system: what the Java runtime writes.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -18,11 +19,7 @@ pub(super) struct Encoder {
 
 impl Encoder {
     pub(super) fn new(level: Option<i32>) -> Result<Self, CompressionError> {
-        let level = level.unwrap_or(DEFAULT_LEVEL);
-        if !LEVELS.contains(&level) {
-            let (min, max) = (*LEVELS.start(), *LEVELS.end());
-            return Err(CompressionError::Level { codec: Compression::Gzip, level, min, max });
-        }
+        let level = CompressionError::check_level(Compression::Gzip, level.unwrap_or(DEFAULT_LEVEL), LEVELS)?;
         Ok(Self { deflate: Compress::new(flate2::Compression::new(level as u32), false) })
     }
 
@@ -119,10 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn levels_beyond_nine_are_refused() {
-        let error = Compressor::new(Compression::Gzip, Some(10)).expect_err("no such level");
+    fn levels_below_one_and_beyond_nine_are_refused() {
+        for level in [i32::MIN, -1, 0, 10] {
+            let error = Compressor::new(Compression::Gzip, Some(level)).expect_err("no such level");
 
-        assert_eq!(error.to_string(), "gzip has no compression level 10: expected 0 to 9");
+            assert_eq!(error.to_string(), format!("gzip has no compression level {level}: expected 1 to 9"));
+        }
     }
 
     #[test]

@@ -8,13 +8,21 @@
 //!
 //! Written as Kafka's Java client writes them: independent blocks of 64 KiB, no content size, no checksums but the
 //! header's. Read with every option, linked blocks and several frames, as other clients write them.
+//!
+//! The levels are Java's: its default, 9, is the fast compressor, and any other looks at 2^(level - 1) places for the
+//! longest match.
 
 use bytes::Buf;
 use lz4_flex::block::{self, CompressTable, DecompressError};
 
+use self::chains::Chains;
 use super::xxh32::xxh32;
 use super::{Compression, CompressionError, Output};
 
+mod chains;
+
+const LEVELS: std::ops::RangeInclusive<i32> = 1..=17;
+const FAST_LEVEL: i32 = 9;
 const MAGIC: u32 = 0x184d_2204;
 /// Frames with these magics carry something for somebody else.
 const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184d_2a50..=0x184d_2a5f;
@@ -29,25 +37,30 @@ const GREATEST_EXPANSION: usize = 255;
 
 /// Writes frames, with tables and a buffer that live on.
 pub(super) struct Encoder {
-    table: CompressTable,
+    matcher: Matcher,
     block: Vec<u8>,
 }
 
+/// What finds repetitions.
+enum Matcher {
+    Fast(CompressTable),
+    Chains(Chains),
+}
+
 impl Encoder {
-    pub(super) fn new() -> Self {
-        // The large table: the small one is no faster on less than 64 KiB, and finds less.
-        Self { table: CompressTable::large(), block: Vec::new() }
+    pub(super) fn new(level: Option<i32>) -> Result<Self, CompressionError> {
+        let matcher = match CompressionError::check_level(Compression::Lz4, level.unwrap_or(FAST_LEVEL), LEVELS)? {
+            // The large table: the small one is no faster on less than 64 KiB, and finds less.
+            FAST_LEVEL => Matcher::Fast(CompressTable::large()),
+            level => Matcher::Chains(Chains::new(1 << (level - 1))),
+        };
+        Ok(Self { matcher, block: Vec::new() })
     }
 
     pub(super) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressionError> {
         out.extend_from_slice(&HEADER);
-        let greatest = block::get_maximum_output_size(input.len().min(BLOCK));
-        if self.block.len() < greatest {
-            self.block.resize(greatest, 0);
-        }
         for chunk in input.chunks(BLOCK) {
-            let length = block::compress_into_with_table(chunk, &mut self.block, &mut self.table)
-                .map_err(|error| CompressionError::Encode { codec: Compression::Lz4, reason: error.to_string() })?;
+            let length = self.compress(chunk)?;
             if length < chunk.len() {
                 out.extend_from_slice(&(length as u32).to_le_bytes());
                 out.extend_from_slice(&self.block[..length]);
@@ -58,6 +71,25 @@ impl Encoder {
         }
         out.extend_from_slice(&[0; 4]);
         Ok(())
+    }
+
+    /// Compresses a chunk to the start of the buffer for blocks, and returns the length.
+    fn compress(&mut self, chunk: &[u8]) -> Result<usize, CompressionError> {
+        match &mut self.matcher {
+            Matcher::Fast(table) => {
+                let greatest = block::get_maximum_output_size(chunk.len());
+                if self.block.len() < greatest {
+                    self.block.resize(greatest, 0);
+                }
+                block::compress_into_with_table(chunk, &mut self.block, table)
+                    .map_err(|error| CompressionError::Encode { codec: Compression::Lz4, reason: error.to_string() })
+            }
+            Matcher::Chains(chains) => {
+                self.block.clear();
+                chains.compress(chunk, &mut self.block);
+                Ok(self.block.len())
+            }
+        }
     }
 }
 
@@ -284,6 +316,39 @@ mod tests {
             assert_eq!(decoded, input);
             assert_eq!(decode(&frame), Ok(input));
         }
+    }
+
+    #[test]
+    fn every_level_is_read_by_an_independent_decoder() {
+        let noise: Vec<u8> = (0..70_000_u32).map(|n| (n.wrapping_mul(0x9e37_79b1) >> 13) as u8 ^ n as u8).collect();
+        let text = &text()[..90_000];
+        for level in [1, 2, 3, 6, 8, 9, 10, 13, 17] {
+            let mut compressor = Compressor::new(Compression::Lz4, Some(level)).expect("a valid level");
+            for input in [text, &noise, b"", b"a", &[5; 70_000]] {
+                let frame = compressor.compress(input).expect("lz4 compresses anything").to_vec();
+                let mut decoded = Vec::new();
+                std::io::copy(&mut lz4_flex::frame::FrameDecoder::new(&frame[..]), &mut decoded).expect("a frame");
+
+                assert!(decoded == input, "level {level}");
+                assert_eq!(decode(&frame).as_deref(), Ok(input), "level {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn levels_below_one_and_beyond_seventeen_are_refused() {
+        for level in [i32::MIN, -1, 0, 18] {
+            let error = Compressor::new(Compression::Lz4, Some(level)).expect_err("no such level");
+
+            assert_eq!(error.to_string(), format!("lz4 has no compression level {level}: expected 1 to 17"));
+        }
+    }
+
+    #[test]
+    fn nine_is_the_fast_one() {
+        let mut nine = Compressor::new(Compression::Lz4, Some(9)).expect("a valid level");
+
+        assert_eq!(nine.compress(&text()).expect("lz4 compresses anything"), encode(&text()));
     }
 
     #[test]

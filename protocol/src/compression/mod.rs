@@ -1,8 +1,15 @@
 //! The codecs of record batches: gzip, snappy, lz4 and zstd.
 //!
 //! A [`Compressor`] and a [`Decompressor`] keep their tables and buffers from one batch to the next, because fresh
-//! buffers of a batch's size cost more in page faults than the work itself. Everything decodes in Rust; zstd encodes
-//! with the C library, behind the feature `zstd`.
+//! buffers of a batch's size cost more in page faults than the work itself. Everything decodes in Rust. All codecs but
+//! zstd encode too; that one needs the feature `zstd` for the C library or `zstd-rust` for an encoder in Rust.
+//!
+//! | codec  | written                                              | read                            | levels             |
+//! |--------|------------------------------------------------------|---------------------------------|--------------------|
+//! | gzip   | one member                                           | any number of members           | 1 to 9; 6          |
+//! | snappy | snappy-java's framing, chunks of 32 KiB              | that, and raw blocks            | none               |
+//! | lz4    | frames of independent blocks of 64 KiB               | frames with any option          | 1 to 17; 9 is fast |
+//! | zstd   | one frame                                            | any frames without a dictionary | -131072 to 22; 3   |
 //!
 //! What a frame says about its own size is a hint, never a promise: output grows with what was really decoded, and
 //! stops at the limit that the [`Decompressor`] was made with. That limit is for one batch. Whoever keeps what becomes of
@@ -59,7 +66,7 @@ pub enum Compression {
     Snappy = 2,
     /// LZ4 frames: the fastest.
     Lz4 = 3,
-    /// Zstandard. Encoding needs the feature `zstd`.
+    /// Zstandard: small and fast. Encoding needs the feature `zstd` (C) or `zstd-rust`.
     Zstd = 4,
 }
 
@@ -131,18 +138,21 @@ enum Encoder {
 }
 
 impl Compressor {
-    /// Returns a compressor for `codec`. `level` is for gzip (0 to 9) and zstd (-131072 to 22); the other codecs have
-    /// none and ignore it. `None` is the codec's default.
+    /// Returns a compressor for `codec`. `level` is for gzip (1 to 9), lz4 (1 to 17) and zstd (-131072 to 22). `None` is
+    /// the codec's default.
     ///
     /// # Errors
     ///
     /// If the codec has no such level, or the codec is zstd and this build cannot encode it.
     pub fn new(codec: Compression, level: Option<i32>) -> Result<Self, CompressionError> {
+        if let (Compression::None | Compression::Snappy, Some(level)) = (codec, level) {
+            return Err(CompressionError::NoLevels { codec, level });
+        }
         let state = match codec {
             Compression::None => Encoder::None,
             Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(level)?),
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
-            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::new()),
+            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::new(level)?),
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(level)?),
         };
         Ok(Self { codec, state, scratch: Vec::new() })
@@ -345,6 +355,15 @@ mod tests {
         assert_eq!(Compression::try_from(5), Err(CompressionError::UnknownCode { code: 5 }));
         let error = "LZ4 ".parse::<Compression>().expect_err("no such codec");
         assert!(error.to_string().contains("\"LZ4 \""), "{error}");
+    }
+
+    #[test]
+    fn codecs_without_levels_take_none() {
+        for codec in [Compression::None, Compression::Snappy] {
+            let error = Compressor::new(codec, Some(1)).expect_err("no level");
+
+            assert_eq!(error.to_string(), format!("{codec} has no compression levels, so not 1 either"));
+        }
     }
 
     /// The buffer is used again once nobody holds what was sliced from it, and not before.

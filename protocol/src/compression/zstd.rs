@@ -1,4 +1,4 @@
-//! Zstandard: decoded in Rust, encoded by the C library if the feature `zstd` is on.
+//! Zstandard: decoded in Rust always, encoded where a feature brings an encoder.
 //!
 //! Java streams its frames: no content size, and a window that is larger than most batches. Several frames, and
 //! skippable ones between them, are one stream.
@@ -8,6 +8,10 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::Read;
 
 use super::{CompressionError, Output};
+
+mod encoder;
+
+pub(super) use encoder::Encoder;
 
 const MAGIC: u32 = 0xfd2f_b528;
 /// Frames with these magics carry something for somebody else.
@@ -19,52 +23,6 @@ const WINDOW: usize = 5;
 const GREATEST_BLOCK: usize = 128 << 10;
 /// A decoder that grew a window beyond this is not kept.
 const KEPT_WINDOW: usize = 8 << 20;
-
-/// Writes one frame, with tables that live on.
-#[cfg(feature = "zstd")]
-pub(super) struct Encoder {
-    context: zstd::bulk::Compressor<'static>,
-}
-
-#[cfg(feature = "zstd")]
-impl Encoder {
-    pub(super) fn new(level: Option<i32>) -> Result<Self, CompressionError> {
-        let levels = zstd::compression_level_range();
-        let level = level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL);
-        if !levels.contains(&level) {
-            let (min, max) = (*levels.start(), *levels.end());
-            return Err(CompressionError::Level { codec: super::Compression::Zstd, level, min, max });
-        }
-        Ok(Self { context: zstd::bulk::Compressor::new(level).map_err(Self::failed)? })
-    }
-
-    pub(super) fn encode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressionError> {
-        out.reserve(zstd::zstd_safe::compress_bound(input.len()));
-        self.context.compress_to_buffer(input, out).map_err(Self::failed)?;
-        Ok(())
-    }
-
-    #[cold]
-    fn failed(error: std::io::Error) -> CompressionError {
-        CompressionError::Encode { codec: super::Compression::Zstd, reason: error.to_string() }
-    }
-}
-
-/// What stands for the encoder in a build without it: there are no values of it.
-#[cfg(not(feature = "zstd"))]
-pub(super) enum Encoder {}
-
-#[cfg(not(feature = "zstd"))]
-impl Encoder {
-    pub(super) const fn new(_level: Option<i32>) -> Result<Self, CompressionError> {
-        Err(CompressionError::NotBuiltIn { codec: super::Compression::Zstd, feature: "zstd" })
-    }
-
-    #[expect(clippy::needless_pass_by_ref_mut, reason = "the signature of the encoder that is built in")]
-    pub(super) fn encode(&mut self, _input: &[u8], _out: &mut Vec<u8>) -> Result<(), CompressionError> {
-        match *self {}
-    }
-}
 
 /// Reads frames, with tables and a window that live on.
 pub(super) struct Decoder {
@@ -107,7 +65,12 @@ impl Decoder {
         if header.content_size.is_some_and(|size| size > room as u64) {
             return Err(out.too_long());
         }
-        let (start, window) = header.within(room);
+        // Content never refers back further than it is long, so what the blocks cannot hold needs no window.
+        let most = greatest_content(&input[header.len..]);
+        if header.content_size.is_some_and(|size| size > most) {
+            return Err(out.corrupt(position, "its blocks cannot hold the content that the frame says"));
+        }
+        let (start, window) = header.within(room.min(usize::try_from(most).unwrap_or(usize::MAX)));
         let mut source = Read::chain(&start[..], &input[start.len()..]);
 
         self.frames.set_max_window_size(window as u64);
@@ -157,6 +120,8 @@ struct FrameHeader {
     start: [u8; 6],
     has_window: bool,
     content_size: Option<u64>,
+    /// Where the blocks begin.
+    len: usize,
 }
 
 impl FrameHeader {
@@ -176,13 +141,13 @@ impl FrameHeader {
             2 => Some(u64::from(rest.try_get_u32_le().ok()?)),
             _ => Some(rest.try_get_u64_le().ok()?),
         };
-        Some(Self { start, has_window: !is_single_segment, content_size })
+        Some(Self { start, has_window: !is_single_segment, content_size, len: input.len() - rest.len() })
     }
 
     /// Returns the start of the frame with a window that suits content of `room` bytes, and the size of that window.
     ///
-    /// The decoder reserves the window, which may be 128 MiB around a few bytes of content. Content that fits the room
-    /// never refers back further than that, so a window of that size does.
+    /// The decoder reserves the window, which may be 128 MiB around a few bytes of content. A window that holds the whole
+    /// content does.
     fn within(&self, room: usize) -> ([u8; 6], usize) {
         let size = |descriptor: u8| {
             let base = 1_usize << (10 + (descriptor >> 3));
@@ -199,6 +164,28 @@ impl FrameHeader {
         start[WINDOW] = start[WINDOW].min(enough);
         (start, size(start[WINDOW]))
     }
+}
+
+/// The most that the blocks at the start of `input` can become, up to the last one or to where they are cut short.
+fn greatest_content(mut input: &[u8]) -> u64 {
+    const STORED: u32 = 0;
+    const REPEATED: u32 = 1;
+    let mut most = 0;
+    while let Some((head, rest)) = input.split_first_chunk::<3>() {
+        let head = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+        let (is_last, kind, size) = (head & 1 == 1, head >> 1 & 3, (head >> 3) as usize);
+        let (length, content) = match kind {
+            STORED => (size, size),
+            REPEATED => (1, size),
+            _ => (size, GREATEST_BLOCK),
+        };
+        most += content as u64;
+        match rest.get(length..) {
+            Some(rest) if !is_last => input = rest,
+            _ => break,
+        }
+    }
+    most
 }
 
 #[cfg(test)]
@@ -271,6 +258,30 @@ mod tests {
         }
     }
 
+    /// The sum of what single blocks can become, and not a byte more.
+    #[test]
+    fn the_content_of_blocks_is_bounded() {
+        let blocks = Frame(vec![]).stored(b"four", false).repeated(7, 1000, false);
+        let mut compressed = blocks.0.clone();
+        compressed.extend_from_slice(&[2 << 3 | 2 << 1, 0, 0, 9, 9]);
+        let last = Frame(compressed.clone()).stored(b"", true).0;
+
+        assert_eq!(greatest_content(&[]), 0);
+        assert_eq!(greatest_content(&blocks.0), 1004);
+        assert_eq!(greatest_content(&compressed), 1004 + (128 << 10));
+        assert_eq!(greatest_content(&[&last[..], &blocks.0].concat()), 1004 + (128 << 10), "it stops at the last one");
+        assert_eq!(greatest_content(&compressed[..compressed.len() - 1]), 1004 + (128 << 10));
+    }
+
+    #[test]
+    fn a_size_that_the_blocks_cannot_hold_is_refused_at_once() {
+        let frame = Frame::sized(1 << 20).repeated(0, BLOCK, true).0;
+
+        let error = decode(1 << 20, &frame).expect_err("a lie");
+
+        assert!(error.to_string().contains("cannot hold"), "{error}");
+    }
+
     #[test]
     fn a_size_beyond_the_limit_is_refused_at_once() {
         let frame = Frame::sized(1 << 31).repeated(0, 1, true).0;
@@ -316,25 +327,5 @@ mod tests {
             assert_eq!(decode(1 << 20, &frame).map(|bytes| bytes.len()), Ok(1 << 20), "window {window}");
             assert!(decode((1 << 20) - 1, &frame).is_err(), "window {window}");
         }
-    }
-
-    #[cfg(not(feature = "zstd"))]
-    #[test]
-    fn encoding_names_the_feature_that_it_needs() {
-        let error = super::super::Compressor::new(Compression::Zstd, None).expect_err("not built in");
-
-        assert!(error.to_string().contains("feature `zstd`"), "{error}");
-    }
-
-    #[cfg(feature = "zstd")]
-    #[test]
-    fn every_level_is_read() {
-        let text: Vec<u8> = (0..40_000_u32).flat_map(|n| format!("{} leader epoch, ", n % 977).into_bytes()).collect();
-        for level in [-131_072, -5, 0, 1, 3, 12, 22] {
-            let mut compressor = super::super::Compressor::new(Compression::Zstd, Some(level)).expect("a valid level");
-
-            assert_eq!(decode(1 << 20, compressor.compress(&text).expect("compresses")).as_ref(), Ok(&text));
-        }
-        assert!(super::super::Compressor::new(Compression::Zstd, Some(23)).is_err());
     }
 }
