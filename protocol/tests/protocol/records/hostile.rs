@@ -235,8 +235,8 @@ fn bombs_of_every_codec_stop_at_the_limit() {
     }
 }
 
-/// Blocks of one byte that repeats, in a window of 1 GiB.
-fn zstd_bomb() -> Vec<u8> {
+/// 64 MiB in blocks of one byte that repeats, in a window of 1 GiB.
+pub(super) fn zstd_bomb() -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0xa0];
     for _ in 0..512 {
         frame.extend_from_slice(&[2, 0, 0x10, 0]);

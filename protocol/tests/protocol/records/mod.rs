@@ -2,5 +2,6 @@
 
 mod golden;
 mod hostile;
+mod memory;
 mod messages;
 mod properties;
