@@ -286,6 +286,23 @@ fn logs_of_a_real_kafka_are_read_and_written_again() {
     assert!(states.iter().all(|state| matches!(state, ShareRecord::ShareSnapshot(_))), "{states:?}");
 }
 
+/// Number 4, which later ones do not write, and offsets in version 3.
+#[test]
+fn a_log_of_kafka_3_9_2_is_read_and_written_again() {
+    let mut counts = BTreeMap::new();
+    for (key, value) in log("__consumer_offsets-3.9.2") {
+        let read = GroupRecord::decode(key.clone(), value.clone()).unwrap();
+        assert_eq!(read.encode().unwrap(), (key, value), "{read:?}");
+        if let GroupRecord::OffsetCommit(Entry { value, .. }) = &read {
+            assert_eq!(value.as_ref().map(|value| value.version), Some(3), "{read:?}");
+        }
+        *counts.entry(read.number().expect("a key has a type")).or_insert(0) += 1;
+    }
+
+    let expected = [(1, 4), (2, 3), (3, 2), (4, 2), (5, 2), (6, 1), (7, 2), (8, 2)];
+    assert!(counts.iter().map(|(number, count)| (*number, *count)).eq(expected), "{counts:?}");
+}
+
 /// The keys and values of a segment.
 fn log(topic: &str) -> Vec<(Bytes, Option<Bytes>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/vectors/logs/{topic}.log"));

@@ -41,7 +41,7 @@ pub struct OffsetCommitKey {
 /// A committed offset.
 ///
 /// Version 1 says when it expires; 2 leaves that to the group's end (KIP-211); 3 adds the leader epoch (KIP-320); 4 is
-/// flexible (KIP-915), and with it the topic's id. Kafka 4.4 writes 4 where it knows the id.
+/// flexible (KIP-915), and has the topic's id. Kafka 3.9 writes 3, and 4.4 writes 4 where it knows the id.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[message(versions = 0..=4, flexible = 4..)]
 pub struct OffsetCommitValue {
@@ -73,7 +73,7 @@ pub struct GroupMetadataKey {
 /// A classic group and its members as they are after a rebalance.
 ///
 /// Version 1 has rebalance timeouts (KIP-62); 2 dates the state (KIP-211); 3 knows static members (KIP-345); 4 is
-/// flexible (KIP-915). Kafka 4.4 still writes 3.
+/// flexible (KIP-915). Kafka 3.9 and 4.4 write 3.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
 #[message(versions = 0..=4, flexible = 4..)]
 pub struct GroupMetadataValue {
