@@ -1,7 +1,6 @@
-//! The records of the coordinators against the schemas in their jars, against themselves, and against logs that a real
-//! Kafka wrote.
+//! The records of the coordinators against themselves, and against logs that a real Kafka wrote.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use krafka_protocol::Bytes;
@@ -10,114 +9,8 @@ use krafka_protocol::coordinator::{Entry, GroupRecord, RecordType, ShareRecord, 
 use krafka_protocol::records::Batches;
 use krafka_protocol::schema::MessageSchema;
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 use crate::filler::{Extra, fill};
-use crate::jar::Jar;
-use crate::schemas::{compare, versions};
-
-/// The jars with the types that their coordinator writes.
-const LOGS: [(&str, &[RecordType]); 3] = [
-    ("kafka-group-coordinator", GroupRecord::TYPES),
-    ("kafka-transaction-coordinator", TransactionRecord::TYPES),
-    ("kafka-share-coordinator", ShareRecord::TYPES),
-];
-
-#[test]
-fn records_are_those_of_kafka_4_4_0() {
-    for (name, types) in LOGS {
-        let Some(jar) = Jar::fetch_named(name, "4.4.0") else { return };
-        let theirs: BTreeSet<_> = jar.messages().into_iter().collect();
-        let ours = types.iter().filter(|record| record.number != SHARE_GROUP_PARTITION_METADATA);
-
-        let mut differences = Vec::new();
-        let mut declared = BTreeSet::new();
-        for record in ours {
-            for (kind, schema) in [("coordinator-key", record.key), ("coordinator-value", record.value)] {
-                let mut theirs = jar.schema(schema.name);
-                assert_eq!(theirs["apiKey"].take(), record.number, "{}", schema.name);
-                assert_eq!(theirs["type"].take(), kind, "{}", schema.name);
-                assert_eq!(Some(schema.versions), versions(&theirs["validVersions"]), "{}", schema.name);
-                theirs["type"] = json!("data");
-                differences.extend(compare(schema.name, schema, &theirs));
-                declared.insert(schema.name.to_owned());
-            }
-        }
-
-        assert_eq!(differences, [""; 0], "{name}");
-        assert_eq!(declared, theirs, "{name}");
-    }
-}
-
-/// In 3.9 the type was called the version of the key, and an offset's two types were two versions of one key.
-#[test]
-fn records_agree_with_kafka_3_9_2_but_for_tags_that_came_later() {
-    let (mut differences, mut later) = (Vec::new(), Vec::new());
-    for (name, types) in &LOGS[..2] {
-        let (Some(jar), Some(newer)) = (Jar::fetch_named(name, "3.9.2"), Jar::fetch_named(name, "4.4.0")) else {
-            return;
-        };
-        let messages: BTreeSet<_> = jar.messages().into_iter().collect();
-        let mut declared = BTreeSet::new();
-        for record in types.iter().filter(|record| messages.contains(record.key.name)) {
-            let key = as_first_version(jar.schema(record.key.name), record.number);
-            differences.extend(compare(record.key.name, record.key, &key));
-            let mut value = jar.schema(record.value.name);
-            if record.number != SHARE_GROUP_PARTITION_METADATA {
-                add_later_tags(record.value.name, &mut value, &newer.schema(record.value.name), &mut later);
-            }
-            differences.extend(compare(record.value.name, record.value, &value));
-            declared.extend([record.key.name, record.value.name].map(ToOwned::to_owned));
-        }
-        assert_eq!(declared, messages, "{name}");
-    }
-
-    // The preview of share groups had no hash yet, so that such a record is an error now.
-    assert_eq!(differences, ["ShareGroupMetadataValue: 2 fields instead of 1"]);
-    assert_eq!(
-        later,
-        [
-            "OffsetCommitValue.topicId",
-            "ConsumerGroupMetadataValue.MetadataHash",
-            "ConsumerGroupTargetAssignmentMetadataValue.AssignmentTimestamp",
-            "ConsumerGroupCurrentMemberAssignmentValue.AssignedPartitions.AssignmentEpochs",
-            "ConsumerGroupCurrentMemberAssignmentValue.PartitionsPendingRevocation.AssignmentEpochs",
-            "TransactionLogValue.PreviousProducerId",
-            "TransactionLogValue.NextProducerId",
-            "TransactionLogValue.NextProducerEpoch",
-            "TransactionLogValue.ClientTransactionVersion",
-        ]
-    );
-}
-
-/// Adds to a structure the tagged fields that a newer schema of it has, in the same versions, and names them.
-fn add_later_tags(path: &str, older: &mut Value, newer: &Value, added: &mut Vec<String>) {
-    let names =
-        |fields: &Value, name: &Value| fields.as_array().into_iter().flatten().any(|field| field["name"] == *name);
-    for (index, field) in newer["fields"].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{path}.{}", field["name"].as_str().expect("fields have names"));
-        if names(&older["fields"], &field["name"]) {
-            add_later_tags(&path, &mut older["fields"][index], field, added);
-        } else if field["tag"].is_u64() {
-            older["fields"].as_array_mut().expect("a structure has fields").insert(index, field.clone());
-            added.push(path);
-        }
-    }
-}
-
-/// The key of another version, which holds its type, as it would be in version 0.
-fn as_first_version(mut schema: Value, number: i16) -> Value {
-    assert!(versions(&schema["validVersions"]).is_some_and(|valid| valid.contains(number)), "{schema}");
-    schema["validVersions"] = json!("0");
-    for field in schema["fields"].as_array_mut().expect("a key has fields") {
-        assert!(versions(&field["versions"]).is_some_and(|versions| versions.contains(number)), "{field}");
-        field["versions"] = json!("0");
-    }
-    schema
-}
-
-/// The type that only previews of share groups wrote.
-const SHARE_GROUP_PARTITION_METADATA: i16 = 9;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]

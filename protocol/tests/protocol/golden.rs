@@ -33,7 +33,7 @@ fn messages_are_read_and_written_as_java_does() {
 /// Kafka gives no name to what it marks unstable but the version, so that we refuse it by that.
 #[test]
 fn unstable_versions_are_refused_without_the_feature() {
-    for vector in Vector::load("messages").iter().filter(|vector| vector.is_refused() && !vector.is_not_yet()) {
+    for vector in Vector::load("messages").iter().filter(|vector| vector.is_refused()) {
         let refusal = Decoded::read(vector, &mut vector.reader()).err();
         assert!(refusal.is_some_and(|error| error.is_unsupported_version()), "{vector}");
     }
@@ -126,7 +126,7 @@ fn group_payloads_begin_with_their_version() {
 
 /// The vectors of what we read and write.
 fn ours(vectors: &[Vector]) -> impl Iterator<Item = &Vector> {
-    vectors.iter().filter(|vector| !vector.is_refused() && !vector.is_given_up() && !vector.is_not_yet())
+    vectors.iter().filter(|vector| !vector.is_refused() && !vector.is_given_up())
 }
 
 /// A message of any kind.

@@ -3,85 +3,93 @@
 //! A jar is a zip file: the directory stands at its end, and each entry is stored or deflated. What
 //! is needed of that fits on a page, so there is no dependency for it.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use flate2::read::DeflateDecoder;
 use serde_json::Value;
 
+/// The releases that we compare with, the oldest first.
+pub(crate) const RELEASES: [&str; 6] = ["3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"];
+
+/// All schemas of one release of Kafka.
+pub(crate) struct Release {
+    pub(crate) version: &'static str,
+    /// By the names of their files.
+    pub(crate) schemas: BTreeMap<String, Value>,
+}
+
+/// The releases, as far as their jars can be had.
+pub(crate) fn releases() -> &'static [Release] {
+    static FETCHED: LazyLock<Vec<Release>> = LazyLock::new(fetch);
+    &FETCHED
+}
+
+/// Reads the jars of all releases. Where some cannot be had, that is an error in CI.
+///
+/// The reason goes to the process's own stderr: the test harness shows what a passing test
+/// printed to nobody.
+fn fetch() -> Vec<Release> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/fetch-kafka");
+    let mut command = Command::new(&script);
+    command.arg("--schemas").args(RELEASES).stdin(Stdio::null());
+    if std::env::var_os("KRAFKA_FETCH_TIMEOUT").is_none() {
+        command.env("KRAFKA_FETCH_TIMEOUT", "90");
+    }
+    let (jars, reason) = match command.output() {
+        Ok(output) => (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => (Vec::new(), format!("{}: {error}", script.display())),
+    };
+    let jars = String::from_utf8(jars).expect("paths of the cache are UTF-8");
+
+    let mut releases = Vec::new();
+    for version in RELEASES {
+        let mut schemas = BTreeMap::new();
+        for jar in jars.lines().filter(|jar| jar.ends_with(&format!("-{version}.jar"))) {
+            let bytes = std::fs::read(jar).expect("the script names files that exist");
+            schemas.append(&mut Jar { bytes }.schemas());
+        }
+        if !schemas.is_empty() {
+            releases.push(Release { version, schemas });
+            continue;
+        }
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "CI must compare with the jars of Kafka {version}, and cannot have them: {reason}"
+        );
+        let skipped = format!("SKIPPED: no comparison with Kafka {version}: {}\n", reason.trim_end());
+        let _ = std::io::stderr().write_all(skipped.as_bytes());
+    }
+    releases
+}
+
 /// The entries of a jar, in memory.
-pub(crate) struct Jar {
+struct Jar {
     bytes: Vec<u8>,
 }
 
 impl Jar {
-    /// The `kafka-clients` jar of a Kafka version, or `None` where it cannot be had, which is an error in CI.
-    pub(crate) fn fetch(version: &str) -> Option<Self> {
-        Self::fetch_named("kafka-clients", version)
-    }
-
-    /// A jar of a Kafka version by its name, or `None` where it cannot be had, which is an error in CI.
-    ///
-    /// The reason goes to the process's own stderr: the test harness shows what a passing test
-    /// printed to nobody.
-    pub(crate) fn fetch_named(name: &str, version: &str) -> Option<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/fetch-kafka");
-        let mut command = Command::new(&script);
-        command.args(["--jar", name, version]).stdin(Stdio::null());
-        if std::env::var_os("KRAFKA_FETCH_TIMEOUT").is_none() {
-            command.env("KRAFKA_FETCH_TIMEOUT", "90");
-        }
-        let reason = match command.output() {
-            Ok(output) if output.status.success() => {
-                let path = String::from_utf8(output.stdout).expect("paths of the cache are UTF-8");
-                let bytes = std::fs::read(path.trim_end()).expect("the script names a file that exists");
-                return Some(Self { bytes });
-            }
-            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(error) => format!("{}: {error}", script.display()),
-        };
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "CI must compare with {name} {version}, and cannot have it: {reason}"
-        );
-        let skipped = format!("SKIPPED: no comparison with {name} {version}: {}\n", reason.trim_end());
-        let _ = std::io::stderr().write_all(skipped.as_bytes());
-        None
-    }
-
-    /// The schema of a message, by its name.
-    pub(crate) fn schema(&self, message: &str) -> Value {
-        let text = self.entry(&format!("common/message/{message}.json"));
-        let text = String::from_utf8(text.unwrap_or_else(|| panic!("the jar has no schema {message}")));
-        parse_schema(&text.expect("schemas are UTF-8"))
-    }
-
-    /// The names of all messages that the jar has schemas of.
-    pub(crate) fn messages(&self) -> Vec<String> {
-        let message = |(name, _): (&str, usize)| {
-            name.strip_prefix("common/message/")?.strip_suffix(".json").map(ToOwned::to_owned)
-        };
-        self.entries().filter_map(message).collect()
-    }
-
-    fn entry(&self, name: &str) -> Option<Vec<u8>> {
-        let (_, at) = self.entries().find(|(other, _)| *other == name)?;
-        Some(self.content(self.u16(at + 10), self.u32(at + 20), self.u32(at + 42)))
-    }
-
-    /// The names of the entries, and where the directory has them.
-    fn entries(&self) -> impl Iterator<Item = (&str, usize)> {
+    /// The schemas in it, by the names of their files.
+    fn schemas(&self) -> BTreeMap<String, Value> {
         const END: &[u8] = b"PK\x05\x06";
-        let end = self.bytes.windows(END.len()).rposition(|window| window == END).expect("a zip file has a directory");
-        let mut next = self.u32(end + 16);
-        (0..self.u16(end + 10)).map(move |_| {
-            let at = next;
+        let end = self.bytes.windows(END.len()).rposition(|window| window == END).expect("a jar has a directory");
+        let (count, mut at) = (self.u16(end + 10), self.u32(end + 16));
+        let mut schemas = BTreeMap::new();
+        for _ in 0..count {
             let [name_len, extra_len, comment_len] = [28, 30, 32].map(|offset| self.u16(at + offset));
-            next += 46 + name_len + extra_len + comment_len;
-            let name = &self.bytes[at + 46..at + 46 + name_len];
-            (std::str::from_utf8(name).expect("names in jars are UTF-8"), at)
-        })
+            let name = std::str::from_utf8(&self.bytes[at + 46..at + 46 + name_len]).expect("names are UTF-8");
+            let schema = name.strip_prefix("common/message/").and_then(|name| name.strip_suffix(".json"));
+            if let Some(schema) = schema {
+                let content = self.content(self.u16(at + 10), self.u32(at + 20), self.u32(at + 42));
+                let text = String::from_utf8(content).expect("schemas are UTF-8");
+                schemas.insert(schema.to_owned(), parse_schema(&text));
+            }
+            at += 46 + name_len + extra_len + comment_len;
+        }
+        schemas
     }
 
     fn content(&self, method: usize, size: usize, local_header: usize) -> Vec<u8> {

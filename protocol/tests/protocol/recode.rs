@@ -49,7 +49,7 @@ fn error(line: &str) -> String {
 #[test]
 fn vectors_come_back_as_they_are() {
     let mut vectors = Vector::load("messages");
-    vectors.retain(|vector| !vector.is_given_up() && !vector.is_not_yet());
+    vectors.retain(|vector| !vector.is_given_up());
     let lines: Vec<_> = vectors.iter().map(line).collect();
 
     let answers = recode(lines.join("\n"));

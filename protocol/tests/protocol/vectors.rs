@@ -77,17 +77,9 @@ impl Vector {
     }
 
     /// Whether it is in a layout that Kafka gave up under the same version: ReadShareGroupStateSummary 0 was unstable in
-    /// 3.9, and 4.0 made another message of it before it was stable.
+    /// 3.9, and got another field in its answer before it was stable.
     pub(crate) fn is_given_up(&self) -> bool {
         self.release == "3.9.2" && self.is_of(ApiKey::ReadShareGroupStateSummary) && self.version == 0
-    }
-
-    /// While the APIs are being written: whether this one is still to come.
-    pub(crate) fn is_not_yet(&self) -> bool {
-        match ApiKey::from_code(self.key) {
-            Some(api) => api.versions().is_none_or(|versions| !self.is_unstable && self.version < versions.min),
-            None => !crate::payloads::PAYLOADS.iter().any(|payload| payload.name == self.name),
-        }
     }
 
     /// Whether it belongs to this API.
