@@ -5,9 +5,10 @@ use krafka_protocol::value::Structure;
 use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Bytes, DecodeError, EncodeError, Reader, Writer};
 
 /// Requests or responses of one API.
+#[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    api: ApiKey,
-    is_request: bool,
+    pub(crate) api: ApiKey,
+    pub(crate) is_request: bool,
     pub(crate) schema: &'static MessageSchema,
 }
 

@@ -1,6 +1,7 @@
 //! The protocol against what is not ours: Kafka's own schemas, and bytes that Java wrote.
 
 mod coordinator;
+mod differential;
 mod error_codes;
 mod filler;
 mod golden;
