@@ -1,8 +1,8 @@
 //! Lets anyone judge the codec from outside: messages or record sets in hex come in, and what we make of
 //! them goes out.
 //!
-//! `cargo run -p krafka-protocol --example recode -- --help` says how. All that it does is tested by the module `recode`
-//! of this crate's tests.
+//! `cargo run -p krafka-protocol --example recode -- --help` says how. All that it does is tested by the module
+//! `recode` of this crate's tests.
 
 mod hex;
 mod lines;

@@ -47,8 +47,8 @@ Reads Kafka messages or record sets in hex and prints what krafka makes of them.
     cargo run -p krafka-protocol --example recode < messages.tsv
     cargo run -p krafka-protocol --example recode -- --records < record-sets.txt
 
-Without --records, each line of standard input is the body of one request or response, without length and header, in four columns that
-tabs separate. Each is answered, in order, by a line of five:
+Without --records, each line of standard input is the body of one request or response, without length and header, in
+four columns that tabs separate. Each is answered, in order, by a line of five:
 
     api key   version   request|response   hex
     api key   version   request|response   hex of what we write   what we read, as JSON
@@ -66,9 +66,9 @@ What is wrong with a line stands in the fourth column, and null in the fifth:
 Every line has an answer, and none ends the program. The answer to ApiVersions may be the error UNSUPPORTED_VERSION in
 version 0, whatever the column says; it is written in version 0 too. A line of more than 256 MiB is an error.
 
-With --records, each line is a record set: batches, or messages of the formats 0 and 1, perhaps with a cut one at the end.
-Each is answered by a line of JSON: the batches with the fields of their headers and their records, keys and values in
-hex, and the number of bytes behind the last whole batch. If anything is wrong with it, that is
+With --records, each line is the hex of a record set: batches, or messages of the formats 0 and 1, perhaps with a cut
+one at the end. Each is answered by a line of JSON: the batches with the fields of their headers and their records, keys
+and values in hex, and the number of bytes behind the last whole batch. If anything is wrong with it, that is
 
     {\"error\": \"...\"}
 ";

@@ -1,7 +1,7 @@
 //! A record set as one JSON value: its batches with the fields of their headers, and its records.
 //!
-//! The shape is that of the `json` column of the vectors (`tests/vectors/`), which was made with Kafka's own classes. The
-//! golden test compares the two, so that what this example prints is what the test has seen.
+//! The shape is that of the `json` column of the vectors (`tests/vectors/`), which was made with Kafka's own classes.
+//! The golden test compares the two, so that what this example prints is what the test has seen.
 
 use std::error::Error;
 use std::panic::catch_unwind;
@@ -9,14 +9,14 @@ use std::panic::catch_unwind;
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{
-    Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType, Voter,
-    VoterEndpoint, VotersRecordVoter,
+    Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType,
 };
+use krafka_protocol::value::Structure;
 use serde_json::{Map, Value, json};
 
 use super::hex::{hex, unhex};
 use super::lines::Line;
-use super::rendering::to_ascii;
+use super::rendering::{Tagged, render, to_ascii};
 
 /// The answer to a line: the record set whose hex it is, in JSON, or `{"error": …}`.
 pub(crate) fn answer(line: Line<'_>) -> String {
@@ -141,58 +141,19 @@ fn record_json(header: &BatchHeader, record: &RecordRef<'_>) -> Result<Value, Re
 
 /// A mark of a control batch, by its name and content.
 fn mark_json(control: &ControlRecord) -> Value {
-    match control {
+    let (mark, version): (&dyn Structure, _) = match control {
         ControlRecord::Abort { coordinator_epoch } | ControlRecord::Commit { coordinator_epoch } => {
-            json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch })
+            return json!({ "type": control.name(), "coordinatorEpoch": coordinator_epoch });
         }
-        ControlRecord::LeaderChange(mark) => {
-            let voters =
-                |voters: &[Voter]| voters.iter().map(|voter| voter_json(voter, mark.version)).collect::<Value>();
-            json!({ "type": control.name(), "message": {
-                "version": mark.version,
-                "leaderId": mark.leader_id,
-                "voters": voters(&mark.voters),
-                "grantingVoters": voters(&mark.granting_voters),
-            }})
-        }
-        ControlRecord::SnapshotHeader(mark) => json!({ "type": control.name(), "message": {
-            "version": mark.version,
-            "lastContainedLogTimestamp": mark.last_contained_log_timestamp,
-        }}),
-        ControlRecord::SnapshotFooter(mark) => {
-            json!({ "type": control.name(), "message": { "version": mark.version } })
-        }
-        ControlRecord::KRaftVersion(mark) => json!({ "type": control.name(), "message": {
-            "version": mark.version,
-            "kRaftVersion": mark.k_raft_version,
-        }}),
-        ControlRecord::KRaftVoters(mark) => json!({ "type": control.name(), "message": {
-            "version": mark.version,
-            "voters": mark.voters.iter().map(located_voter_json).collect::<Value>(),
-        }}),
-        ControlRecord::Other { .. } => json!({ "type": control.name() }),
-    }
-}
-
-/// A voter of a leader change, whose version 0 has no directories.
-fn voter_json(voter: &Voter, version: i16) -> Value {
-    match version {
-        0 => json!({ "voterId": voter.voter_id }),
-        _ => json!({ "voterId": voter.voter_id, "voterDirectoryId": voter.voter_directory_id.to_string() }),
-    }
-}
-
-fn located_voter_json(voter: &VotersRecordVoter) -> Value {
-    let endpoint = |endpoint: &VoterEndpoint| json!({ "name": endpoint.name.as_str(), "host": endpoint.host.as_str(), "port": endpoint.port });
-    json!({
-        "voterId": voter.voter_id,
-        "voterDirectoryId": voter.voter_directory_id.to_string(),
-        "endpoints": voter.endpoints.iter().map(endpoint).collect::<Value>(),
-        "kRaftVersionFeature": {
-            "minSupportedVersion": voter.k_raft_version_feature.min_supported_version,
-            "maxSupportedVersion": voter.k_raft_version_feature.max_supported_version,
-        },
-    })
+        ControlRecord::LeaderChange(mark) => (mark, mark.version),
+        ControlRecord::SnapshotHeader(mark) => (mark, mark.version),
+        ControlRecord::SnapshotFooter(mark) => (mark, mark.version),
+        ControlRecord::KRaftVersion(mark) => (mark, mark.version),
+        ControlRecord::KRaftVoters(mark) => (mark, mark.version),
+        ControlRecord::Other { .. } => return json!({ "type": control.name() }),
+    };
+    let message: Value = serde_json::from_str(&render(mark, version, Tagged::Set).json).expect("we print JSON");
+    json!({ "type": control.name(), "message": message })
 }
 
 fn object(value: Value) -> Map<String, Value> {

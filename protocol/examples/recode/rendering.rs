@@ -1,7 +1,7 @@
 //! A message as Java prints it in JSON: names in camel case, in the order of the wire, what the version lacks left out.
 //!
-//! Tagged fields at their default are left out too, as they are not written. Numbers are numbers, but for those that JSON
-//! has no number for: `"NaN"`, `"Infinity"`, `"-Infinity"`. Bytes are base64, UUIDs are as Kafka prints them, and
+//! Tagged fields at their default are left out too, as they are not written. Numbers are numbers, but for those that
+//! JSON has no number for: `"NaN"`, `"Infinity"`, `"-Infinity"`. Bytes are base64, UUIDs are as Kafka prints them, and
 //! everything beyond ASCII is escaped. Of a record set, only its size is shown.
 
 use std::fmt::Write as _;

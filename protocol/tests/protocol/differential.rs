@@ -1,7 +1,7 @@
 //! Everything against a second codec, the `kafka-protocol` crate, whose messages are generated from Kafka's schemas.
 //!
-//! Whatever bytes the filler makes of a schema, both read them to the end and write the same. Record batches that either
-//! writes, the other reads. Where the two differ, the golden bytes decide who is right.
+//! Whatever bytes the filler makes of a schema, both read them to the end and write the same. Record batches that
+//! either writes, the other reads. Where the two differ, the golden bytes decide who is right.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use kafka_protocol::records::{
     RecordEncodeOptions, TimestampType as TheirTimestampType,
 };
 use krafka_protocol::compression::{Compression, Compressor, Decompressor};
-use krafka_protocol::records::{BatchBuilder, Batches, Stamp, assign_offsets};
+use krafka_protocol::records::{BatchBuilder, Batches, Header, Stamp, assign_offsets};
 use krafka_protocol::{ApiKey, Bytes};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -211,9 +211,10 @@ proptest! {
         prop_assert_eq!(read.len(), inputs.len());
         for ((record, input), offset) in read.iter().zip(&inputs).zip(frame.base_offset..) {
             prop_assert_eq!((record.offset, record.timestamp), (offset, input.timestamp));
-            prop_assert_eq!((record.key.as_deref(), record.value.as_deref()), (input.key.as_deref(), input.value.as_deref()));
-            let headers: Vec<_> =
-                record.headers.iter().map(|header| (header.name().to_string(), header.value.map(<[u8]>::to_vec))).collect();
+            prop_assert_eq!(record.key.as_deref(), input.key.as_deref());
+            prop_assert_eq!(record.value.as_deref(), input.value.as_deref());
+            let owned = |header: Header<'_>| (header.name().to_string(), header.value.map(<[u8]>::to_vec));
+            let headers: Vec<_> = record.headers.iter().map(owned).collect();
             prop_assert_eq!(&headers, &input.headers);
         }
     }
