@@ -5,7 +5,8 @@
 //! whatever is null is as it was. A member joins at epoch 0 with everything set, and sends everything again whenever
 //! the answer to a heartbeat is lost.
 //!
-//! Version 1 asks for the topology in words (KIP-1331), has the acceptable lag in 64 bits, and may answer with status 6.
+//! Version 1 asks for the topology in words (KIP-1331), has the acceptable lag in 64 bits, and may answer with status
+//! 6.
 
 use crate::{Message, Str};
 
@@ -231,7 +232,8 @@ pub struct Status {
     ///
     /// * 0: the member's topology is older than the group's;
     /// * 1: topics to read do not exist, or no topic fits a pattern;
-    /// * 2: topics that belong together have different numbers of partitions, or a changelog has not as many as it must;
+    /// * 2: topics that belong together have different numbers of partitions, or a changelog has too few or
+    ///   too many;
     /// * 3: topics inside the application do not exist yet, and the coordinator creates them;
     /// * 4: a member has asked for the whole application to be shut down;
     /// * 5: the assignment is not made yet;

@@ -77,7 +77,9 @@ fn write<M: Message>(prefix: i16, message: &M, version: i16) -> Result<Bytes, En
 
 /// Declares a log: an enum of the types of its records, by their numbers.
 macro_rules! log {
-    ($(#[$doc:meta])* $log:ident { $($(#[$about:meta])* $name:ident = $number:literal: $key:ident, $value:ident;)* }) => {
+    ($(#[$doc:meta])* $log:ident {
+        $($(#[$about:meta])* $name:ident = $number:literal: $key:ident, $value:ident;)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]

@@ -41,8 +41,8 @@ pub struct TransactionLogValue {
     pub next_producer_epoch: i16,
     /// For how many milliseconds a transaction may be open before the coordinator aborts it.
     pub transaction_timeout_ms: i32,
-    /// 0 no transaction yet, 1 ongoing, 2 about to be committed, 3 about to be aborted, 4 committed, 5 aborted, 6 the id
-    /// has expired, 7 about to be taken over by a new producer.
+    /// 0 no transaction yet, 1 ongoing, 2 about to be committed, 3 about to be aborted, 4 committed, 5 aborted, 6 the
+    /// id has expired, 7 about to be taken over by a new producer.
     pub transaction_status: i8,
     /// The partitions that the transaction has written to and that await its end; `None` when there was none yet.
     pub transaction_partitions: Option<Vec<PartitionsSchema>>,
