@@ -3,11 +3,11 @@
 //! A coordinator's memory is a compacted topic that it reads from the start when it takes a partition over. Clients
 //! never need these records; tools do that look into a cluster's state, or carry it elsewhere.
 //!
-//! | topic             | records           | what                                                          |
-//! |-------------------|-------------------|---------------------------------------------------------------|
-//! | `__consumer_offsets`  | [`GroupRecord`]   | committed offsets, and groups of every kind with their members|
-//! | `__transaction_state` | [`TransactionRecord`] | a transactional id with its producer and its transaction      |
-//! | `__share_group_state` | [`ShareRecord`]   | how far a share group has come in a partition                 |
+//! | topic                 | records               | what                                                           |
+//! |-----------------------|-----------------------|----------------------------------------------------------------|
+//! | `__consumer_offsets`  | [`GroupRecord`]       | committed offsets, and groups of every kind with their members |
+//! | `__transaction_state` | [`TransactionRecord`] | a transactional id with its producer and its transaction       |
+//! | `__share_group_state` | [`ShareRecord`]       | how far a share group has come in a partition                  |
 //!
 //! ```text
 //!     key:    type i16 │ the type's key
