@@ -29,6 +29,7 @@ schemas:
 # Every message and record batch against the bytes of Java's serializers.
 golden:
     cargo test -p krafka-protocol --test protocol golden
+    cargo test -p krafka-protocol --test protocol --features unstable-protocol golden
 
 # All stories in all simulated worlds; `just scenarios --seeds 0..50` sweeps.
 scenarios *args:

@@ -485,8 +485,11 @@ apis! {
         alter_share_group_offsets::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
     DeleteShareGroupOffsets 0..=0 as DELETE_SHARE_GROUP_OFFSETS_MIN..=DELETE_SHARE_GROUP_OFFSETS_MAX:
         delete_share_group_offsets::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
-    StreamsGroupTopologyDescriptionUpdate 0..=0 as STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MIN..=STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MAX:
-        streams_group_topology_description_update::{StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse};
+    StreamsGroupTopologyDescriptionUpdate
+        0..=0 as STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MIN..=STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE_MAX:
+        streams_group_topology_description_update::{
+            StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse
+        };
     UnregisterController 0..=0 as UNREGISTER_CONTROLLER_MIN..=UNREGISTER_CONTROLLER_MAX:
         unregister_controller::{UnregisterControllerRequest, UnregisterControllerResponse};
 }

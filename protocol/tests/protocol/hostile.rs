@@ -25,8 +25,7 @@ fn a_message_cut_at_any_offset_is_an_error() {
 
 #[test]
 fn a_changed_byte_is_an_error_or_another_message() {
-    // The few that are longer only repeat themselves, and the time goes with the square of the length.
-    for (vector, kind) in messages().filter(|(vector, _)| vector.bytes.len() < 1000) {
+    for (vector, kind) in messages() {
         for offset in 0..vector.bytes.len() {
             for change in [0x01, 0xff] {
                 let mut bytes = vector.bytes.to_vec();
@@ -197,10 +196,12 @@ fn assert_harmless(kind: &Kind, bytes: Bytes, version: i16) {
     }
 }
 
+/// Messages of every API and version. The few that are longer only repeat themselves, and what is done to each byte here
+/// takes a time that goes with the square of the length.
 fn messages() -> impl Iterator<Item = (Vector, Kind)> {
     let vectors = Vector::load("messages").into_iter();
-    let vectors = vectors.filter(|vector| !vector.is_refused() && !vector.is_given_up());
-    vectors.map(|vector| {
+    let ours = vectors.filter(|vector| !vector.is_refused() && !vector.is_given_up());
+    ours.filter(|vector| vector.bytes.len() < 400).map(|vector| {
         let kind = kinds().find(|kind| kind.is(vector.api(), &vector.direction)).expect("we speak it");
         (vector, kind)
     })

@@ -76,8 +76,8 @@ impl Vector {
         self.is_unstable && !cfg!(feature = "unstable-protocol")
     }
 
-    /// Whether it is in a layout that Kafka gave up under the same version: ReadShareGroupStateSummary 0 was unstable in
-    /// 3.9, and got another field in its answer before it was stable.
+    /// Whether it is in a layout that Kafka gave up under the same version: ReadShareGroupStateSummary 0 was unstable
+    /// in 3.9, and got another field in its answer before it was stable.
     pub(crate) fn is_given_up(&self) -> bool {
         self.release == "3.9.2" && self.is_of(ApiKey::ReadShareGroupStateSummary) && self.version == 0
     }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """pack.py FOLDER: makes the files here of a folder of wire vectors.
 
-The vectors are bytes that Kafka's Java client wrote, with the values that they stand for; the README of FOLDER says how.
-All of them are kept. FOLDER has a file for each kind and release; what both releases wrote alike stands here once, and one
-column more, `release`, says whose a line is. `listeners` are left out, and of `flags` all but `unstable`: those of the
-newest release that has the API's version. Needs the program `zstd`; the same input gives the same bytes.
+The vectors are bytes that Kafka's Java client wrote, with the values that they stand for; the README of FOLDER says
+how. All of them are kept. FOLDER has a file for each kind and release; what both releases wrote alike stands here once,
+and one column more, `release`, says whose a line is. `listeners` are left out, and of `flags` all but `unstable`: those
+of the newest release that has the API's version. Needs the program `zstd`; the same input gives the same bytes.
 """
 import gzip, pathlib, subprocess, sys
 

@@ -26,8 +26,8 @@ pub(super) const LEFT_OUT: [(&str, &str); 2] = [
     ("ResponseHeader", "written by hand beside it"),
 ];
 
-/// Where an older schema differs: the path to it, how in the words of the comparison, and the first and the last release
-/// that has it so.
+/// Where an older schema differs: the path to it, how in the words of the comparison, and the first and the last
+/// release that has it so.
 pub(super) const CHANGED: &[(&str, &str, &str, &str)] = &[
     // Where topic ids took the place of names, the names could be left out from then on.
     ("ProduceRequest.topic_data.name", "ignorable true instead of false", "3.9.2", "4.0.2"),
@@ -160,4 +160,18 @@ pub(super) const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("StreamsGroupTargetAssignmentMetadataValue.assignment_timestamp", "no such tag", "4.1.2", "4.2.2"),
     ("StreamsGroupMetadataValue.stored_description_topology_epoch", "no such tag", "4.1.2", "4.3.1"),
     ("StreamsGroupMetadataValue.failed_description_topology_epoch", "no such tag", "4.1.2", "4.3.1"),
+];
+
+/// The same in versions that are compared with the feature `unstable-protocol` only. Of share groups' first requests,
+/// whose fields all of their versions have, some said that they may be left out.
+pub(super) const CHANGED_UNSTABLE: &[(&str, &str, &str, &str)] = &[
+    ("ShareFetchRequest.max_bytes", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareFetchRequest.topics.topic_id", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareFetchRequest.forgotten_topics_data.topic_id", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareFetchResponse.throttle_time_ms", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareFetchResponse.error_code", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareFetchResponse.responses.topic_id", "ignorable false instead of true", "3.9.2", "3.9.2"),
+    ("ShareAcknowledgeResponse.throttle_time_ms", "ignorable false instead of true", "3.9.2", "4.0.2"),
+    ("ShareAcknowledgeResponse.error_code", "ignorable false instead of true", "3.9.2", "4.0.2"),
+    ("ShareAcknowledgeResponse.responses.topic_id", "ignorable false instead of true", "3.9.2", "4.0.2"),
 ];
