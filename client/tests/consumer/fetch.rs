@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use krafka::consumer::AutoOffsetReset;
+use krafka::consumer::{AutoOffsetReset, Consumer};
 use krafka::{KrafkaError, TopicPartition};
+use krafka_protocol::compression::Compression;
 use krafka_protocol::{AnyResponse, ApiKey, Bytes, ErrorCode, FetchRequest};
 
 use super::{SOON, World, numbers, take, texts, values};
@@ -244,6 +245,93 @@ async fn a_batch_that_does_not_decode_is_named_and_can_be_passed() {
         assert_eq!((&**topic, *partition, *offset), ("t", 0, 1));
     }
     assert_eq!((other, next), (vec!["other".to_owned()], vec!["next".to_owned()]));
+}
+
+/// BR-096: a few hundred bytes that would become a megabyte.
+#[tokio::test(start_paused = true)]
+async fn a_batch_beyond_the_limit_is_named_and_can_be_passed() {
+    let world = World::new(&[("t", 1)]).await;
+    let bomb = "0".repeat(1_000_000);
+    world.produce_with(Compression::Gzip, "t", 0, &["before"]).await;
+    world.produce_with(Compression::Gzip, "t", 0, &[&bomb]).await;
+    world.produce_with(Compression::Gzip, "t", 0, &["behind"]).await;
+    let consumer = limited(&world, 1_000_000).await;
+
+    let before = consumer.poll(SOON).await.expect("what lies before it is good");
+    let error = consumer.poll(SOON).await.expect_err("it is larger than allowed");
+    let again = consumer.poll(SOON).await.expect_err("it is still there");
+    let position = consumer.position("t", 0).await.expect("assigned");
+    consumer.seek("t", 0, 2).await.expect("assigned");
+    let behind = values(&take(&consumer, 1).await);
+
+    assert_eq!((values(&before), behind), (vec!["before".to_owned()], vec!["behind".to_owned()]));
+    assert_eq!(position, 1);
+    for error in [error.to_string(), again.to_string()] {
+        assert!(error.starts_with("t-0 at offset 1: "), "{error}");
+        assert!(error.contains("batch at offset 1: gzip: more than 1000000 bytes decompressed"), "{error}");
+        assert!(error.contains("max_decompressed_size"), "{error}");
+    }
+}
+
+async fn limited(world: &World, bytes: usize) -> Consumer {
+    let builder = world.kafka.consumer_without_group().auto_offset_reset(AutoOffsetReset::Earliest);
+    let consumer = builder.max_decompressed_size(bytes).build().await.expect("the settings are valid");
+    consumer.assign("t", vec![0]).await.expect("assigned");
+    consumer
+}
+
+/// One answer with ten batches that are within the limit each: no poll returns more than that, and none is lost.
+#[tokio::test(start_paused = true)]
+async fn batches_that_exceed_the_limit_together_come_with_several_polls() {
+    let world = World::new(&[("t", 1)]).await;
+    let large = "0".repeat(300_000);
+    for _ in 0..10 {
+        world.produce_with(Compression::Lz4, "t", 0, &[&large]).await;
+    }
+    let consumer = limited(&world, 1_000_000).await;
+
+    let mut polls = Vec::new();
+    while polls.iter().sum::<usize>() < 10 {
+        polls.push(consumer.poll(SOON).await.expect("each is within the limit").len());
+    }
+    let position = consumer.position("t", 0).await.expect("assigned");
+
+    assert_eq!((polls, position), (vec![3, 3, 3, 1], 10));
+}
+
+/// Puts two messages of format 1 in the place of what is fetched: offsets 0 and 1, one byte of value each.
+fn age(response: &mut AnyResponse) {
+    let AnyResponse::Fetch(fetch) = response else { return };
+    for partition in fetch.responses.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        if let Some(records) = partition.records.as_mut().filter(|records| !records.is_empty()) {
+            let message = |offset: u8, crc: u32| {
+                let mut message = vec![0; 12 + 4 + 2 + 8 + 4 + 4 + 1];
+                (message[7], message[11]) = (offset, 23);
+                message[12..16].copy_from_slice(&crc.to_be_bytes());
+                message[16] = 1;
+                message[26..30].fill(0xff);
+                (message[33], message[34]) = (1, b'a' + offset);
+                message
+            };
+            *records = Bytes::from([message(0, 0x37b2_c2e9), message(1, 0xaebb_9353)].concat());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_from_before_batches_are_read() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["new", "too"]).await;
+    let rule = world.fake.when(ApiKey::Fetch).partition("t", 0).edit(age);
+    let consumer = world.reader("t", &[0]).await;
+
+    let old = values(&take(&consumer, 2).await);
+    let position = consumer.position("t", 0).await.expect("assigned");
+    world.produce("t", 0, &["newer"]).await;
+    let next = values(&take(&consumer, 1).await);
+
+    assert_eq!((old, position), (vec!["a".to_owned(), "b".to_owned()], 2));
+    assert_eq!((next, rule.hits()), (vec!["newer".to_owned()], 1));
 }
 
 /// While the application works, the next records arrive; but no more than the buffer may hold.
