@@ -19,7 +19,7 @@ const BOUND: Duration = Duration::from_secs(60);
 #[must_use]
 pub fn written() -> Vec<Compression> {
     let mut codecs = vec![Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4];
-    if cfg!(feature = "zstd") {
+    if cfg!(any(feature = "zstd", feature = "zstd-rust")) {
         codecs.push(Compression::Zstd);
     }
     codecs

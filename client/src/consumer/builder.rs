@@ -210,11 +210,11 @@ impl ConsumerBuilder {
         self
     }
 
-    /// The most bytes that one batch may decompress to, and all batches together that one [`poll`](Consumer::poll) takes
-    /// records from: a guard against data that is made to fill the memory.
+    /// The most bytes that one batch may decompress to, and all batches together that one [`poll`](Consumer::poll)
+    /// takes records from: a guard against data that is made to fill the memory.
     ///
-    /// A batch beyond it is an error that names it, and its partition waits for a [`seek`](Consumer::seek). Batches that
-    /// exceed it only together are returned by several polls. Default: 128 MiB. Java has no such limit.
+    /// A batch beyond it is an error that names it, and its partition waits for a [`seek`](Consumer::seek). Batches
+    /// that exceed it only together are returned by several polls. Default: 128 MiB. Java has no such limit.
     pub fn max_decompressed_size(mut self, bytes: usize) -> Self {
         self.max_decompressed_bytes = bytes;
         self

@@ -4,19 +4,21 @@
 //! buffers of a batch's size cost more in page faults than the work itself. Everything decodes in Rust. All codecs but
 //! zstd encode too; that one needs the feature `zstd` for the C library or `zstd-rust` for an encoder in Rust.
 //!
-//! | codec  | written                                              | read                            | levels             |
-//! |--------|------------------------------------------------------|---------------------------------|--------------------|
-//! | gzip   | one member                                           | any number of members           | 1 to 9; 6          |
-//! | snappy | snappy-java's framing, chunks of 32 KiB              | that, and raw blocks            | none               |
-//! | lz4    | frames of independent blocks of 64 KiB               | frames with any option          | 1 to 17; 9 is fast |
-//! | zstd   | one frame                                            | any frames without a dictionary | -131072 to 22; 3   |
+//! | codec  | written                                 | read                            | levels             |
+//! |--------|-----------------------------------------|---------------------------------|--------------------|
+//! | gzip   | one member                              | any number of members           | 1 to 9; 6          |
+//! | snappy | snappy-java's framing, chunks of 32 KiB | that, and raw blocks            | none               |
+//! | lz4    | frames of independent blocks of 64 KiB  | frames with any option          | 1 to 17; 9 is fast |
+//! | zstd   | one frame                               | any frames without a dictionary | -131072 to 22; 3   |
 //!
 //! What a frame says about its own size is a hint, never a promise: output grows with what was really decoded, and
-//! stops at the limit that the [`Decompressor`] was made with. That limit is for one batch. Whoever keeps what becomes of
-//! many, as of all that one response holds, sets a budget for them together:
+//! stops at the limit that the [`Decompressor`] was made with. That limit is for one batch. Whoever keeps what becomes
+//! of many, as of all that one response holds, sets a budget for them together:
 //!
 //! ```
-//! use krafka_protocol::compression::{Compression, CompressionError, Compressor, DEFAULT_DECOMPRESSION_LIMIT, Decompressor};
+//! use krafka_protocol::compression::{
+//!     Compression, CompressionError, Compressor, DEFAULT_DECOMPRESSION_LIMIT, Decompressor,
+//! };
 //!
 //! # fn main() -> Result<(), CompressionError> {
 //! let mut compressor = Compressor::new(Compression::Lz4, None)?;
@@ -138,8 +140,8 @@ enum Encoder {
 }
 
 impl Compressor {
-    /// Returns a compressor for `codec`. `level` is for gzip (1 to 9), lz4 (1 to 17) and zstd (-131072 to 22). `None` is
-    /// the codec's default.
+    /// Returns a compressor for `codec`. `level` is for gzip (1 to 9), lz4 (1 to 17) and zstd (-131072 to 22). `None`
+    /// is the codec's default.
     ///
     /// # Errors
     ///

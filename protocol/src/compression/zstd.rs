@@ -146,8 +146,8 @@ impl FrameHeader {
 
     /// Returns the start of the frame with a window that suits content of `room` bytes, and the size of that window.
     ///
-    /// The decoder reserves the window, which may be 128 MiB around a few bytes of content. A window that holds the whole
-    /// content does.
+    /// The decoder reserves the window, which may be 128 MiB around a few bytes of content. A window that holds the
+    /// whole content does.
     fn within(&self, room: usize) -> ([u8; 6], usize) {
         let size = |descriptor: u8| {
             let base = 1_usize << (10 + (descriptor >> 3));

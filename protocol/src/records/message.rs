@@ -5,10 +5,11 @@
 //!     key length i32, key │ value length i32, value
 //! ```
 //!
-//! There are no batches: what stands for one is a wrapper, a message whose value is a compressed sequence of others. The
-//! wrapper has the offset of the last of them. Those inside have their own offsets in format 0, so that a broker had to
-//! compress again what it appended; in format 1 (KIP-31, KIP-32) they count from the first, and one subtraction places
-//! them. In format 1, too, a wrapper with the append time gives its timestamp to all that it holds.
+//! There are no batches: what stands for one is a wrapper, a message whose value is a compressed sequence of others.
+//! The wrapper has the offset of the last of them. Those inside have their own offsets in format 0, so that a broker
+//! had to compress again what it appended; in format 1 (KIP-31, KIP-32) they count from the first, and one
+//! subtraction places them. In format 1, too, a wrapper with the append time gives its timestamp to all that it
+//! holds.
 
 use bytes::Buf;
 
@@ -16,8 +17,8 @@ use super::error::RecordsError;
 use super::header::{Attributes, BatchHeader, LOG_OVERHEAD, MAGIC_AT};
 use super::record::{Fault, HeadersRef, RecordRef};
 
-/// The least length of a message of a format: checksum, magic, attributes, a timestamp if it has one, and the lengths of
-/// key and value.
+/// The least length of a message of a format: checksum, magic, attributes, a timestamp if it has one, and the lengths
+/// of key and value.
 pub(super) const fn least_length(magic: i8) -> i32 {
     if magic == 1 { 22 } else { 14 }
 }

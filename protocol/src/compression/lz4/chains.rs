@@ -5,8 +5,8 @@
 //!               distance u16 │ more match length…           15 goes on in bytes, each adding up to 255
 //! ```
 //!
-//! Places where the same four bytes begin form a chain, newest first, and the level says how far along it is looked. The
-//! format wants the last five bytes of a block as literals, and no match to begin in its last twelve.
+//! Places where the same four bytes begin form a chain, newest first, and the level says how far along it is looked.
+//! The format wants the last five bytes of a block as literals, and no match to begin in its last twelve.
 
 /// The length of the shortest match.
 const LEAST_MATCH: usize = 4;

@@ -50,8 +50,8 @@ impl Message<'_> {
     }
 }
 
-/// Kafka hashed the magic of a frame as well, where the format says to begin behind it. The hash of the only header that
-/// it wrote then, 04 22 4d 18 60 40.
+/// Kafka hashed the magic of a frame as well, where the format says to begin behind it. The hash of the only header
+/// that it wrote then, 04 22 4d 18 60 40.
 fn old_header_checksum(frame: &[u8]) -> u8 {
     assert_eq!(frame[..6], [0x04, 0x22, 0x4d, 0x18, 0x60, 0x40]);
     0x1a
