@@ -12,6 +12,10 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// The fields and their versions.
     const SCHEMA: &'static MessageSchema;
 
+    /// What [`Default`] gives.
+    #[doc(hidden)]
+    const DEFAULT: Self;
+
     /// Writes the message as `version` has it.
     ///
     /// # Errors
@@ -24,7 +28,7 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// # Errors
     /// The version is outside [`MessageSchema::versions`], or the bytes are no such message.
     fn decode(input: &mut Reader, version: i16) -> Result<Self, DecodeError> {
-        let mut message = Self::default();
+        let mut message = Self::DEFAULT;
         message.fill(input, version)?;
         Ok(message)
     }

@@ -6,6 +6,7 @@ use syn::{Data, DeriveInput, Error, Fields, Result};
 
 use crate::attributes::MessageAttributes;
 use crate::field::{self, Field};
+use crate::step::Step;
 
 /// Writes the implementations, or says what is wrong with the schema.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -55,7 +56,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let min_sizes = fields.iter().map(|field| field.min_size(&message));
 
     Ok(quote! {
-        #default
+        #[automatically_derived]
+        impl ::core::default::Default for #ident {
+            fn default() -> Self {
+                <Self as ::krafka_protocol::Message>::DEFAULT
+            }
+        }
         #request
         #nested
 
@@ -69,6 +75,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     flexible: #flexible_from,
                     fields: &[#(#schemas),*],
                 };
+            const DEFAULT: Self = #default;
 
             #[allow(unused_variables, unused_mut)]
             fn size(&self, version: i16) -> ::core::result::Result<usize, ::krafka_protocol::wire::EncodeError> {
@@ -139,14 +146,7 @@ impl Parts {
 
         let names = fields.iter().map(|field| field.ident);
         let defaults = fields.iter().map(Field::default_value);
-        let default = quote! {
-            #[automatically_derived]
-            impl ::core::default::Default for #ident {
-                fn default() -> Self {
-                    Self { #(#names: #defaults),* }
-                }
-            }
-        };
+        let default = quote!(Self { #(#names: #defaults),* });
 
         let request = match (&message.response, message.key) {
             (Some(response), Some(key)) => {
@@ -184,13 +184,7 @@ fn spoken(message: &MessageAttributes) -> TokenStream {
 }
 
 fn sizes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
-    let mut out: TokenStream = plain
-        .iter()
-        .map(|field| {
-            let size = field.size(structure);
-            where_present(field, structure, message, &quote!(size += #size;))
-        })
-        .collect();
+    let mut out: TokenStream = Step::split(plain).map(|step| step.size(structure, message)).collect();
     if message.flexible.is_none() {
         return out;
     }
@@ -220,13 +214,7 @@ fn sizes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
 }
 
 fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
-    let mut out: TokenStream = plain
-        .iter()
-        .map(|field| {
-            let put = field.put(structure);
-            where_present(field, structure, message, &quote!(#put;))
-        })
-        .collect();
+    let mut out: TokenStream = Step::split(plain).map(|step| step.put(structure, message)).collect();
     if message.flexible.is_none() {
         return out;
     }
@@ -258,19 +246,7 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
 }
 
 fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
-    // What a version lacks is at its default already.
-    let mut out: TokenStream = plain
-        .iter()
-        .map(|field| {
-            let statement = field.fill(structure);
-            if field.is_partial(message) {
-                let present = field.is_present(message);
-                quote!(if #present { #statement })
-            } else {
-                statement
-            }
-        })
-        .collect();
+    let mut out: TokenStream = Step::split(plain).map(|step| step.fill(structure, message)).collect();
     if message.flexible.is_none() {
         return out;
     }
@@ -294,23 +270,6 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     };
     out.extend(quote!(if flexible { #tags }));
     out
-}
-
-/// `statement` where the version has the field, and a check that nobody set it where it has not.
-fn where_present(
-    field: &Field<'_>,
-    structure: &str,
-    message: &MessageAttributes,
-    statement: &TokenStream,
-) -> TokenStream {
-    if !field.is_partial(message) {
-        return statement.clone();
-    }
-    let present = field.is_present(message);
-    match field.refuse_if_set(structure) {
-        Some(refuse) => quote!(if #present { #statement } else { #refuse }),
-        None => quote!(if #present { #statement }),
-    }
 }
 
 /// A check that nobody set a tagged field where the version has it not.

@@ -78,7 +78,7 @@ impl<'a> Field<'a> {
     }
 
     /// The name in the schema and in errors.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
     }
 
@@ -112,7 +112,7 @@ impl<'a> Field<'a> {
         let inner = self.inner;
         let value = match &self.default {
             Default::Null => return quote!(::core::option::Option::None),
-            Default::Zero => quote!(<#inner as ::core::default::Default>::default()),
+            Default::Zero => quote!(<#inner as ::krafka_protocol::wire::Wire>::EMPTY),
             Default::Text(text) => quote!(<#inner>::from_static(#text)),
             Default::Bool(expr) | Default::Int(expr) | Default::Float(expr) => quote!(#expr),
         };
@@ -151,6 +151,24 @@ impl<'a> Field<'a> {
                 }
             }
         })
+    }
+
+    /// The number of bytes, if every value takes as many and there is always one.
+    pub(crate) fn fixed_size(&self) -> Option<usize> {
+        let (_, size) = FIXED.iter().find(|(name, _)| is_named(self.inner, name))?;
+        (self.nullable.is_none() && self.tag.is_none()).then_some(*size)
+    }
+
+    /// The statement that writes the value of fixed size to its place in `run`.
+    pub(crate) fn store(&self, from: usize, to: usize) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        quote!(<#inner as ::krafka_protocol::wire::Fixed>::store(self.#ident, &mut run[#from..#to]);)
+    }
+
+    /// The statement that reads the value of fixed size from its place in `run`.
+    pub(crate) fn load(&self, from: usize, to: usize) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        quote!(self.#ident = <#inner as ::krafka_protocol::wire::Fixed>::load(&run[#from..#to]);)
     }
 
     /// The expression that gives the size of the value.
@@ -303,6 +321,10 @@ impl<'a> Field<'a> {
 
 /// The types that are no structure and have none inside.
 const PLAIN: [&str; 11] = ["bool", "i8", "i16", "u16", "i32", "u32", "i64", "f64", "Str", "Bytes", "Uuid"];
+
+/// The types whose values all take the same number of bytes.
+const FIXED: [(&str, usize); 9] =
+    [("bool", 1), ("i8", 1), ("i16", 2), ("u16", 2), ("i32", 4), ("u32", 4), ("i64", 8), ("f64", 8), ("Uuid", 16)];
 
 const INTEGERS: [&str; 6] = ["i8", "i16", "u16", "i32", "u32", "i64"];
 

@@ -35,6 +35,7 @@
 mod attributes;
 mod expand;
 mod field;
+mod step;
 #[cfg(test)]
 mod tests;
 

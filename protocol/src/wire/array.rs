@@ -9,6 +9,7 @@ use crate::value::{Elements, Value};
 
 impl Wire for Bytes {
     const TYPE: FieldType = FieldType::Bytes;
+    const EMPTY: Self = Self::new();
 
     #[inline]
     fn min_size(_version: i16, flexible: bool) -> usize {
@@ -57,7 +58,7 @@ impl Nullable for Bytes {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_nullable(input: &mut Reader, _version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
         let Some(len) = input.take_len(flexible)? else { return Ok(None) };
         if len > input.remaining() {
@@ -70,6 +71,7 @@ impl Nullable for Bytes {
 
 impl<T: Wire> Wire for Vec<T> {
     const TYPE: FieldType = FieldType::Array(&T::TYPE);
+    const EMPTY: Self = Self::new();
 
     #[inline]
     fn min_size(_version: i16, flexible: bool) -> usize {

@@ -99,6 +99,21 @@ impl DecodeError {
         self
     }
 
+    /// Finds out which field of a run the input ended in, and adds it to the path.
+    #[cold]
+    #[doc(hidden)]
+    pub fn in_run(mut self, structure: &'static str, fields: &[(&'static str, usize)], version: i16) -> Self {
+        let DecodeErrorKind::Truncated { needed, left } = &mut self.0.kind else { return self };
+        for &(field, size) in fields {
+            if size > *left {
+                *needed = size;
+                return self.at(structure, field, version);
+            }
+            *left -= size;
+        }
+        self
+    }
+
     /// The message or structure that was being read, if it got that far.
     pub fn message(&self) -> Option<&'static str> {
         self.0.path.last().map(|(structure, _)| *structure)

@@ -39,6 +39,9 @@ use crate::value::Value;
 pub trait Wire: Sized + Default {
     /// The type in the words of Kafka's schemas.
     const TYPE: FieldType;
+    /// What a field is that nobody set, if its schema does not say otherwise. A constant is copied in a few instructions;
+    /// what a function makes of parts goes by the stack, where the copy has to wait for them.
+    const EMPTY: Self;
 
     /// Whether this is what a schema without an explicit default means: zero, false, or empty.
     fn is_zero(&self) -> bool;
@@ -101,6 +104,15 @@ pub trait Nullable: Wire {
     /// # Errors
     /// When the bytes are neither.
     fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError>;
+}
+
+/// A value that always takes the same number of bytes, so that neighbours can be read and written at once.
+#[doc(hidden)]
+pub trait Fixed: Wire + Copy {
+    /// Writes the value over bytes that are as many as it takes.
+    fn store(self, bytes: &mut [u8]);
+    /// Reads the value from as many bytes as it takes.
+    fn load(bytes: &[u8]) -> Self;
 }
 
 /// The number of bytes of an unsigned varint.

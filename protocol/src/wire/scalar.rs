@@ -1,6 +1,6 @@
 //! Numbers and booleans: big-endian, of fixed size, never null.
 
-use super::{DecodeError, EncodeError, Reader, Uuid, Wire, Writer};
+use super::{DecodeError, EncodeError, Fixed, Reader, Uuid, Wire, Writer};
 use crate::schema::FieldType;
 use crate::value::Value;
 
@@ -8,6 +8,7 @@ macro_rules! numbers {
     ($($number:ty => $kafka:ident as $value:ident),* $(,)?) => {$(
         impl Wire for $number {
             const TYPE: FieldType = FieldType::$kafka;
+            const EMPTY: Self = 0 as Self;
 
             #[inline]
             fn min_size(_version: i16, _flexible: bool) -> usize {
@@ -42,12 +43,25 @@ macro_rules! numbers {
                 _version: i16,
                 _flexible: bool,
             ) -> Result<Vec<Self>, DecodeError> {
-                let number = |bytes: &[u8; size_of::<$number>()]| Self::from_be_bytes(*bytes);
-                Ok(input.take_chunks(count)?.iter().map(number).collect())
+                input.take_chunks(count, |chunks| chunks.iter().copied().map(Self::from_be_bytes).collect())
             }
 
             fn value(&self) -> Value<'_> {
                 Value::$value((*self).into())
+            }
+        }
+
+        impl Fixed for $number {
+            #[inline]
+            fn store(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_be_bytes());
+            }
+
+            #[inline]
+            fn load(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<$number>()];
+                array.copy_from_slice(bytes);
+                Self::from_be_bytes(array)
             }
         }
     )*};
@@ -65,6 +79,7 @@ numbers! {
 
 impl Wire for bool {
     const TYPE: FieldType = FieldType::Bool;
+    const EMPTY: Self = false;
 
     #[inline]
     fn min_size(_version: i16, _flexible: bool) -> usize {
@@ -99,8 +114,21 @@ impl Wire for bool {
     }
 }
 
+impl Fixed for bool {
+    #[inline]
+    fn store(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&[u8::from(self)]);
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> Self {
+        bytes != [0]
+    }
+}
+
 impl Wire for Uuid {
     const TYPE: FieldType = FieldType::Uuid;
+    const EMPTY: Self = Self::ZERO;
 
     #[inline]
     fn min_size(_version: i16, _flexible: bool) -> usize {
@@ -130,5 +158,19 @@ impl Wire for Uuid {
 
     fn value(&self) -> Value<'_> {
         Value::Uuid(*self)
+    }
+}
+
+impl Fixed for Uuid {
+    #[inline]
+    fn store(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.0);
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> Self {
+        let mut id = Self::ZERO;
+        id.0.copy_from_slice(bytes);
+        id
     }
 }

@@ -34,9 +34,11 @@ impl Str {
     /// # Errors
     /// They are not.
     pub fn from_utf8(bytes: Bytes) -> Result<Self, DecodeError> {
-        match std::str::from_utf8(&bytes) {
-            Ok(_) => Ok(Self(bytes)),
-            Err(_) => Err(DecodeError::new(DecodeErrorKind::Utf8)),
+        // Nearly all text is ASCII, and told in a few instructions.
+        if bytes.is_ascii() || std::str::from_utf8(&bytes).is_ok() {
+            Ok(Self(bytes))
+        } else {
+            Err(DecodeError::new(DecodeErrorKind::Utf8))
         }
     }
 
@@ -198,6 +200,7 @@ impl PartialEq<Str> for &str {
 
 impl Wire for Str {
     const TYPE: FieldType = FieldType::String;
+    const EMPTY: Self = Self(Bytes::new());
 
     #[inline]
     fn min_size(_version: i16, flexible: bool) -> usize {
@@ -259,6 +262,9 @@ impl Nullable for Str {
         if len > i16::MAX as usize || len > input.remaining() {
             let (length, left) = (len as i64, input.remaining());
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "string", length, left }));
+        }
+        if len == 0 {
+            return Ok(Some(Self::default()));
         }
         Self::from_utf8(input.take_bytes(len)?).map(Some)
     }

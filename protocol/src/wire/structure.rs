@@ -7,6 +7,7 @@ use crate::value::Value;
 
 impl<M: Message> Wire for M {
     const TYPE: FieldType = FieldType::Struct(M::SCHEMA);
+    const EMPTY: Self = M::DEFAULT;
 
     #[inline]
     fn min_size(version: i16, _flexible: bool) -> usize {
@@ -15,7 +16,7 @@ impl<M: Message> Wire for M {
 
     #[inline]
     fn is_zero(&self) -> bool {
-        *self == Self::default()
+        *self == Self::DEFAULT
     }
 
     #[inline]
@@ -47,7 +48,7 @@ impl<M: Message> Wire for M {
     ) -> Result<Vec<Self>, DecodeError> {
         // Without the exact capacity a vector of one would have room for four, and the budget knows only of one.
         let mut elements = Vec::with_capacity(count);
-        elements.resize_with(count, Self::default);
+        elements.resize_with(count, || Self::DEFAULT);
         for element in &mut elements {
             Message::fill(element, input, version)?;
         }
@@ -121,7 +122,7 @@ pub fn put_option<T: Nullable>(
 
 /// Reads a field that is an `Option`, at a version that knows null or not.
 #[doc(hidden)]
-#[inline]
+#[inline(always)]
 pub fn take_option<T: Nullable>(
     input: &mut Reader,
     version: i16,

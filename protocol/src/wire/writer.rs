@@ -74,6 +74,14 @@ impl Writer {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Writes the first `len` of some bytes, which is quicker with a number of bytes that the compiler knows.
+    #[inline]
+    pub(crate) fn put_first<const N: usize>(&mut self, len: usize, bytes: [u8; N]) {
+        let end = self.buffer.len() + len;
+        self.buffer.extend_from_slice(&bytes);
+        self.buffer.truncate(end);
+    }
+
     /// Writes one byte.
     #[inline]
     pub fn put_u8(&mut self, byte: u8) {
