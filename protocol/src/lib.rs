@@ -50,6 +50,7 @@ extern crate self as krafka_protocol;
 pub mod api;
 pub mod compression;
 pub mod coordinator;
+pub mod declaring;
 mod error_code;
 pub mod frame;
 pub mod group;
@@ -77,7 +78,7 @@ pub use principal::DefaultPrincipalData;
 pub use records::RecordBatchBuilder;
 pub use schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
 pub use versioned::{VersionedDecode, VersionedEncode};
-pub use wire::{DecodeError, EncodeError, NodeIds, Reader, Str, Uuid, Writer};
+pub use wire::{DecodeError, EncodeError, NodeIds, Reader, Str, TryEncode, Uuid, Writer};
 
 /// The samples of the protocol guide.
 ///

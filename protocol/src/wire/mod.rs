@@ -8,15 +8,18 @@
 //! one, where zero is null, and ends each structure with its tagged fields.
 
 mod array;
+mod array_len;
 mod error;
 mod node_ids;
 mod reader;
 mod scalar;
 mod string;
 mod structure;
+mod try_encode;
 mod uuid;
 mod writer;
 
+pub use array_len::check_decode_array_len;
 pub use error::{DecodeError, EncodeError};
 pub use node_ids::NodeIds;
 pub use reader::{OpenTag, Reader};
@@ -24,6 +27,7 @@ pub use string::Str;
 pub use structure::{
     put_option, put_tagged_structure, size_option, size_tagged_structure, take_option, take_tagged_structure,
 };
+pub use try_encode::TryEncode;
 pub use uuid::{ParseUuidError, Uuid};
 pub use writer::Writer;
 
