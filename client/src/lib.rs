@@ -44,6 +44,8 @@ mod kafka_builder;
 mod limits;
 mod network;
 pub mod producer;
+#[cfg(feature = "protocol")]
+pub mod protocol;
 mod rng;
 #[cfg(feature = "test-broker")]
 pub mod testing;
@@ -57,8 +59,6 @@ pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, Wal
 pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
-#[cfg(feature = "protocol")]
-pub use krafka_protocol as protocol;
 pub use krafka_protocol::{Compression, Str};
 pub use network::TcpConnect;
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};

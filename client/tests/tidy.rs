@@ -17,6 +17,7 @@ const MAY_AWAIT: &[&str] = &[
     "client/src/consumer/waiting.rs",
     "client/src/network/mod.rs",
     "client/src/producer/mod.rs",
+    "client/src/protocol/mod.rs",
     "client/src/testing.rs",
     // The one loop that every driver calls.
     "client/src/drive.rs",

@@ -21,7 +21,7 @@ use crate::drive;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::finite;
-use crate::network::{CallError, Connection, Throttled};
+use crate::network::{CallError, Connection};
 use crate::types::TopicInfo;
 
 /// Kafka's `default.api.timeout.ms`.
@@ -218,7 +218,7 @@ impl AdminClient {
 
 async fn call<R: Request>(connection: &Connection, request: R, time: Duration) -> Result<R::Response, CallError>
 where
-    R::Response: Throttled + Send + 'static,
+    R::Response: Send + 'static,
 {
     connection.call(request, grace(time)).await
 }

@@ -18,7 +18,7 @@ use super::listener::RebalanceListener;
 use super::shared::Shared;
 use crate::cluster::{Cluster, CoordinatorKind, LeaderHint, Node};
 use crate::drive::{self, Work};
-use crate::network::{Connection, Lane, Network, Throttled};
+use crate::network::{Connection, Lane, Network};
 use crate::{KrafkaError, Result, TopicPartition};
 
 /// OffsetCommit and OffsetFetch name topics by id from this version on.
@@ -187,7 +187,7 @@ impl Remote {
     pub(crate) async fn at_node<R>(&self, node: i32, lane: Lane, request: R, timeout: Duration) -> Result<R::Response>
     where
         R: Request,
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         let Some(node) = self.cluster.snapshot().node(node).cloned() else {
             let missing =
@@ -208,7 +208,7 @@ impl Remote {
     ) -> Result<R::Response>
     where
         R: Request,
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         let (node, connection) = self.coordinator(lane, R::KEY.name(), timeout).await?;
         let answer = connection.call(request, timeout).await;
@@ -222,7 +222,7 @@ impl Remote {
     async fn parked<R>(&self, request: R, code: impl FnOnce(&R::Response) -> i16) -> Result<R::Response>
     where
         R: Request,
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         let timeout = self.request_timeout.max(self.rebalance_timeout + REBALANCE_GRACE);
         self.at_coordinator(self.parking(), request, timeout, code).await

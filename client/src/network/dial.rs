@@ -64,7 +64,7 @@ impl Dialer {
         let rules = Rules {
             max_in_flight: match lane {
                 Lane::Produce => MAX_IN_FLIGHT_PRODUCE,
-                Lane::Fetch(_) | Lane::Coordination(_) | Lane::Control => MAX_IN_FLIGHT,
+                Lane::Fetch(_) | Lane::Coordination(_) | Lane::Control | Lane::Own(_) => MAX_IN_FLIGHT,
             },
             max_idle: self.config.max_idle,
             expires_at: session.map(|lifetime| drive::now() + lifetime.mul_f64(SESSION_PART * jitter)),

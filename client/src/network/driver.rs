@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::channel::{Action, Channel, Failure, Input, Loss, Rules, Waiter};
 use super::error::{self, CallError};
 use super::frames::{FrameError, FrameReader, FrameWriter, room};
-use super::throttle::Throttled;
+use super::throttle::throttle;
 use super::{Shared, decode};
 use crate::cluster::Node;
 use crate::drive;
@@ -61,19 +61,19 @@ pub(super) struct Typed<T> {
     pub(super) sender: oneshot::Sender<Result<T, CallError>>,
 }
 
-impl<T: krafka_protocol::Message + Throttled + Send + 'static> Deliver for Typed<T> {
+impl<T: krafka_protocol::Message + Send + 'static> Deliver for Typed<T> {
     fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
 
     fn answer(self: Box<Self>, body: Bytes) -> Option<Duration> {
         let decoded = decode::<T>(self.key, self.version, body);
-        let throttle = decoded.as_ref().ok().and_then(|response| response.throttle(self.version));
+        let silence = decoded.as_ref().ok().and_then(|response| throttle(self.key, self.version, response));
         let what = || format!("{} version {}", self.key.name(), self.version);
         let answer = decoded.map_err(|why| CallError::sent(error::malformed(&what(), &self.node, why)));
         // Nobody may be left to hear it; the throttle counts all the same.
         let _ = self.sender.send(answer);
-        throttle
+        silence
     }
 
     fn sent(self: Box<Self>) {

@@ -24,6 +24,7 @@ use krafka_protocol::{
 };
 
 use super::error;
+use super::features::BrokerFeatures;
 use super::versions::Versions;
 use crate::auth::Credentials;
 use crate::cluster::Node;
@@ -125,7 +126,7 @@ impl Handshake {
                     answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
                 match Versions::new(ranges) {
                     Ok(versions) => {
-                        self.versions = versions;
+                        self.versions = versions.with_features(BrokerFeatures::new(&answer));
                         self.authenticate();
                     }
                     Err(why) => self.fail(error::malformed("ApiVersions", &self.node, why)),

@@ -14,6 +14,7 @@ mod channel;
 mod dial;
 mod driver;
 mod error;
+mod features;
 mod frames;
 mod handshake;
 mod pool;
@@ -41,12 +42,14 @@ use self::channel::{Input, Queued};
 pub(crate) use self::dial::NetworkConfig;
 use self::driver::{Outcome, Typed};
 pub(crate) use self::error::CallError;
+#[cfg(feature = "protocol")]
+pub use self::features::BrokerFeatures;
 use self::pool::Pool;
 pub use self::tcp::TcpConnect;
-pub(crate) use self::throttle::Throttled;
+pub(crate) use self::throttle::throttle;
 #[cfg(feature = "tls-ring")]
 pub(crate) use self::tls::Tls;
-use self::versions::Versions;
+pub(crate) use self::versions::Versions;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
 
@@ -61,6 +64,9 @@ pub(crate) enum Lane {
     Coordination(u64),
     /// Metadata, admin calls, FindCoordinator, transactions.
     Control,
+    /// A connection that the user asked for.
+    #[cfg_attr(not(feature = "protocol"), expect(dead_code, reason = "what `krafka::protocol` offers"))]
+    Own(u64),
 }
 
 /// The connections of one client handle. Cheap to clone; all clones share them.
@@ -155,13 +161,19 @@ impl Connection {
         self.shared.versions.negotiate::<R>().map_err(|mismatch| CallError::unsent(mismatch.at(self.node())))
     }
 
+    /// What the broker serves.
+    #[cfg_attr(not(feature = "protocol"), expect(dead_code, reason = "what `krafka::protocol` offers"))]
+    pub(crate) fn versions(&self) -> &Versions {
+        &self.shared.versions
+    }
+
     /// Queues a request, in call order. `timeout` runs from the moment when it is written.
     ///
     /// # Cancel safety
     /// Dropping the [`Pending`] before the request is written means that it never is; after, its answer is discarded.
     pub(crate) fn submit<R: Request>(&self, request: R, timeout: Duration) -> Pending<R::Response>
     where
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         match self.version::<R>() {
             Ok(version) => self.submit_at(request, version, timeout),
@@ -173,7 +185,7 @@ impl Connection {
     #[expect(clippy::needless_pass_by_value, reason = "a request is sent once; taking it lets its buffers go early")]
     pub(crate) fn submit_at<R: Request>(&self, request: R, version: i16, timeout: Duration) -> Pending<R::Response>
     where
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
         let typed = Typed::<R::Response> { key: R::KEY, version, node: self.shared.node.clone(), sender };
@@ -196,7 +208,7 @@ impl Connection {
     /// As for [`Connection::submit`].
     pub(crate) async fn call<R: Request>(&self, request: R, timeout: Duration) -> Result<R::Response, CallError>
     where
-        R::Response: Throttled + Send + 'static,
+        R::Response: Send + 'static,
     {
         self.submit(request, timeout).await
     }

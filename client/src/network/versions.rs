@@ -1,7 +1,8 @@
 //! [`Versions`]: what one broker serves, and which version to speak with it.
 
-use krafka_protocol::{ApiKey, Request};
+use krafka_protocol::{self as protocol, ApiKey, Request};
 
+use super::features::BrokerFeatures;
 use crate::error::{KrafkaError, ProtocolErrorKind};
 
 /// The API versions that a broker advertised when the connection was made.
@@ -9,6 +10,8 @@ use crate::error::{KrafkaError, ProtocolErrorKind};
 pub(crate) struct Versions {
     /// Sorted by key. A key that a broker repeats is a protocol error, found before this is built.
     ranges: Vec<(i16, i16, i16)>,
+    /// What it said besides, in the same answer.
+    features: BrokerFeatures,
 }
 
 impl Versions {
@@ -24,7 +27,18 @@ impl Versions {
         if let Some(pair) = ranges.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(format!("it advertises API {} twice", pair[0].0));
         }
-        Ok(Self { ranges })
+        Ok(Self { ranges, features: BrokerFeatures::default() })
+    }
+
+    /// The same, of a broker with these features.
+    pub(crate) fn with_features(self, features: BrokerFeatures) -> Self {
+        Self { features, ..self }
+    }
+
+    /// The features that the broker told of.
+    #[cfg_attr(not(feature = "protocol"), expect(dead_code, reason = "what `krafka::protocol` offers"))]
+    pub(crate) fn features(&self) -> &BrokerFeatures {
+        &self.features
     }
 
     /// The broker's range for an API.
@@ -37,12 +51,16 @@ impl Versions {
     /// The highest version that both sides speak. On ours that is what Kafka 4.4 serves: the codec knows older
     /// versions, in which nothing here was written or tested, and perhaps an unstable one.
     pub(crate) fn negotiate<R: Request>(&self) -> Result<i16, Mismatch> {
-        let ours = R::KEY.offered().unwrap_or(R::VERSIONS);
+        self.negotiate_within(R::KEY, R::KEY.offered().unwrap_or(R::VERSIONS))
+    }
+
+    /// The highest version that the broker speaks, among these.
+    pub(crate) fn negotiate_within(&self, key: ApiKey, ours: protocol::Versions) -> Result<i16, Mismatch> {
         let ours = (ours.min, ours.max);
-        let theirs = self.range(R::KEY);
+        let theirs = self.range(key);
         match theirs {
             Some((min, max)) if min.max(ours.0) <= max.min(ours.1) => Ok(max.min(ours.1)),
-            _ => Err(Mismatch { key: R::KEY, ours, theirs }),
+            _ => Err(Mismatch { key, ours, theirs }),
         }
     }
 }

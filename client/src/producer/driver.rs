@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use krafka_protocol::api::produce::{PartitionProduceData, TopicProduceData};
-use krafka_protocol::{ErrorCode, InitProducerIdRequest, ProduceRequest};
+use krafka_protocol::{ApiKey, ErrorCode, InitProducerIdRequest, ProduceRequest};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::accumulator::Accumulator;
@@ -16,7 +16,7 @@ use super::sender::{Action, Input, Outgoing, Sender};
 use crate::cluster::{Cluster, Node};
 use crate::drive::{self, Work};
 use crate::error::KrafkaError;
-use crate::network::{CallError, Connection, Lane, Network, Throttled};
+use crate::network::{CallError, Connection, Lane, Network, throttle};
 use crate::rng::Rng;
 
 /// What the task acts on.
@@ -130,7 +130,9 @@ impl World {
             let pending = link.submit_at(produce, version, timeout);
             work.start(async move {
                 match pending.await {
-                    Ok(response) => Input::Answered { request, pause: response.throttle(version), response },
+                    Ok(response) => {
+                        Input::Answered { request, pause: throttle(ApiKey::Produce, version, &response), response }
+                    }
                     Err(error) => lost(error),
                 }
             });

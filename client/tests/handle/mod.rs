@@ -5,6 +5,7 @@ mod admin;
 mod connect;
 mod connection;
 mod hanging;
+mod raw;
 #[cfg(feature = "tls-ring")]
 mod tls;
 
