@@ -141,8 +141,8 @@ impl BrokerConnection {
     /// A Produce request with `acks` 0, which no broker answers, returns an empty response once it is written.
     ///
     /// # Errors
-    /// [`KrafkaError::Protocol`] if the broker does not serve the API, or a field is set that the version does not have;
-    /// [`KrafkaError::Timeout`] if the answer takes longer than the handle's request timeout;
+    /// [`KrafkaError::Protocol`] if the broker does not serve the API, or a field is set that the version does not
+    /// have; [`KrafkaError::Timeout`] if the answer takes longer than the handle's request timeout;
     /// [`KrafkaError::Network`] if the connection fails. Error codes inside the response are yours to read.
     ///
     /// # Cancel safety

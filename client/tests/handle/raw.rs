@@ -42,8 +42,11 @@ async fn a_version_is_negotiated_between_the_bounds_of_all_three() {
 
     let error = connection.negotiate_api_version(ApiKey::Fetch, 99, 90).await.expect_err("nobody speaks it");
     assert_says(&error, &["broker 1", "Fetch"]);
-    let error = connection.negotiate_api_version(ApiKey::Vote, 9, 0).await.expect_err("a broker does not serve it");
-    assert_says(&error, &["broker 1", "Vote"]);
+    let error = connection
+        .negotiate_api_version(ApiKey::ControllerRegistration, 9, 0)
+        .await
+        .expect_err("a broker does not serve it");
+    assert_says(&error, &["broker 1", "ControllerRegistration"]);
 }
 
 #[tokio::test(start_paused = true)]

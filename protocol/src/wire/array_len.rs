@@ -6,8 +6,8 @@ use super::error::DecodeErrorKind;
 /// Believes the length of an array that came from outside, or refuses it, before anything is allocated for it.
 ///
 /// There is no fixed limit, since whatever it were, some legal cluster would be larger. What cannot be is more elements
-/// than the smallest possible ones fill the rest of the input with. [`Reader`](super::Reader) holds all messages to this,
-/// and charges what the elements take in memory to its budget besides.
+/// than the smallest possible ones fill the rest of the input with. [`Reader`](super::Reader) holds all messages to
+/// this, and charges what the elements take in memory to its budget besides.
 ///
 /// ```
 /// use krafka_protocol::wire::check_decode_array_len;

@@ -6,9 +6,9 @@ use super::{EncodeError, Wire, Writer};
 
 /// Writes a value at the end of a buffer, or says why the protocol cannot express it.
 ///
-/// Every type that a field may have implements it: numbers, [`Str`](crate::Str), [`Bytes`](bytes::Bytes), [`Uuid`](crate::Uuid),
-/// vectors of them, and every message. `version` only matters to messages; `flexible` says which of Kafka's two encodings
-/// of lengths to use (see [`wire`](crate::wire)).
+/// Every type that a field may have implements it: numbers, [`Str`](crate::Str), [`Bytes`](bytes::Bytes),
+/// [`Uuid`](crate::Uuid), vectors of them, and every message. `version` only matters to messages; `flexible` says which
+/// of Kafka's two encodings of lengths to use (see [`wire`](crate::wire)).
 ///
 /// ```
 /// use bytes::BytesMut;
