@@ -1,35 +1,158 @@
 //! The Kafka wire protocol: messages, record batches and compression, without I/O.
 //!
-//! Every message is a plain struct with Kafka's own field names, which can be written and read in all versions that
-//! Kafka 3.9 to 4.4 speak, on the client's side and on the broker's:
+//! Every API that Kafka 4.4 serves, in every version since Kafka 3.9, for clients and for brokers. Ten minutes with
+//! this page are enough to use it.
+//!
+//! # A request and its answer
+//!
+//! A message is a plain struct with Kafka's own field names. [`frame`] puts length and header around it:
 //!
 //! ```
-//! use krafka_protocol::frame::{LENGTH_SIZE, encode_request};
-//! use krafka_protocol::{ApiKey, FindCoordinatorRequest, Message, Reader, decode_request_header, versions};
+//! use krafka_protocol::api::find_coordinator::Coordinator;
+//! use krafka_protocol::frame::{LENGTH_SIZE, encode_request, encode_response};
+//! use krafka_protocol::{
+//!     ApiKey, FindCoordinatorRequest, FindCoordinatorResponse, Message, Reader, decode_request_header,
+//!     decode_response_header,
+//! };
 //!
-//! let request = FindCoordinatorRequest { key: "payments".into(), ..Default::default() };
-//! let frame = encode_request(&request, 3, 1, Some("my-client"))?;
+//! // The client: version 4, correlation id 1.
+//! let request = FindCoordinatorRequest { coordinator_keys: vec!["payments".into()], ..Default::default() };
+//! let frame = encode_request(&request, 4, 1, Some("my-client"))?;
 //!
+//! // The broker takes the length off, reads the header, and then what the header says.
 //! let mut input = Reader::new(frame.to_bytes().slice(LENGTH_SIZE..));
 //! let header = decode_request_header(&mut input)?;
-//! assert_eq!(ApiKey::try_from(header.key)?, ApiKey::FindCoordinator);
+//! assert_eq!((ApiKey::try_from(header.key)?, header.version), (ApiKey::FindCoordinator, 4));
 //! assert_eq!(FindCoordinatorRequest::decode(&mut input, header.version)?, request);
 //!
+//! let key = "payments".into();
+//! let found = Coordinator { key, node_id: 3, host: "kafka-3".into(), port: 9092, ..Default::default() };
+//! let response = FindCoordinatorResponse { coordinators: vec![found], ..Default::default() };
+//! let frame = encode_response(ApiKey::FindCoordinator, &response, header.version, header.correlation_id)?;
+//!
+//! // The client again.
+//! let mut input = Reader::new(frame.to_bytes().slice(LENGTH_SIZE..));
+//! assert_eq!(decode_response_header(ApiKey::FindCoordinator, 4, &mut input)?, 1);
+//! assert_eq!(FindCoordinatorResponse::decode(&mut input, 4)?, response);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Versions
+//!
+//! One struct is all versions of a message. What a version does not have is at its default after reading, and must be
+//! at its default for writing, unless Kafka says that it may be dropped. Then nothing gets lost silently:
+//!
+//! ```
+//! use krafka_protocol::frame::encode_request;
+//! use krafka_protocol::{ApiKey, FindCoordinatorRequest, versions};
+//!
 //! // Version 4 asks for many keys at once, and has no place for this one.
+//! let request = FindCoordinatorRequest { key: "payments".into(), ..Default::default() };
 //! let error = encode_request(&request, versions::FIND_COORDINATOR_MAX, 2, None).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
 //!     "FindCoordinatorRequest v6, key: the field is set, and this version does not have it"
 //! );
+//!
+//! // What Kafka 4.4 serves is what a client should choose from; what this crate can read goes further back.
+//! assert_eq!(ApiKey::Fetch.offered().map(|range| range.to_string()).as_deref(), Some("4-18"));
+//! assert_eq!(ApiKey::Fetch.versions().map(|range| range.to_string()).as_deref(), Some("0-18"));
+//! ```
+//!
+//! A version that Kafka still calls unstable needs the feature `unstable-protocol`.
+//!
+//! # Messages whose type is not known
+//!
+//! A proxy, a fake broker or a tool that prints traffic reads [`AnyRequest`] and [`AnyResponse`], and can look at any
+//! message as data ([`schema`], [`value`]):
+//!
+//! ```
+//! use krafka_protocol::value::Value;
+//! use krafka_protocol::{AnyRequest, ApiKey, Bytes, Reader};
+//!
+//! let body = Bytes::from_static(b"\x00\x03foo\x00\x00\x00\x07\x00\x02me");
+//! let request = AnyRequest::decode(ApiKey::Heartbeat, 0, &mut Reader::new(body))?;
+//! let structure = request.structure();
+//!
+//! let mut seen = Vec::new();
+//! for (index, field) in structure.schema().fields.iter().enumerate().filter(|(_, field)| field.versions.contains(0)) {
+//!     seen.push(match structure.field(index) {
+//!         Some(Value::Str(text)) => format!("{}: {text}", field.name),
+//!         Some(Value::Int(number)) => format!("{}: {number}", field.name),
+//!         _ => field.name.to_owned(),
+//!     });
+//! }
+//! assert_eq!(seen, ["group_id: foo", "generation_id: 7", "member_id: me"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Records are not decoded with the message that carries them: they are a `Bytes` that [`records`] reads and writes.
+//! # Records
+//!
+//! Records are not decoded with the message that carries them: there they are a [`Bytes`], a slice of the frame that
+//! came in. [`records`] builds batches in place and reads them without copying:
+//!
+//! ```
+//! use krafka_protocol::compression::{Compression, Decompressor};
+//! use krafka_protocol::records::Batches;
+//! use krafka_protocol::RecordBatchBuilder;
+//!
+//! let batch = RecordBatchBuilder::new()
+//!     .compression(Compression::Lz4)
+//!     .add_record(Some(b"customer-7"), Some(b"three apples"), vec![])
+//!     .add_record(Some(b"customer-8"), None, vec![])
+//!     .build()?;
+//!
+//! let mut decompressor = Decompressor::default();
+//! let mut values = Vec::new();
+//! for batch in Batches::new(batch) {
+//!     let batch = batch?;
+//!     batch.verify_crc()?;
+//!     for record in batch.records(&mut decompressor)?.iter() {
+//!         values.push(record?.value.map(<[u8]>::to_vec));
+//!     }
+//! }
+//! assert_eq!(values, [Some(b"three apples".to_vec()), None]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Errors
+//!
+//! What a broker answers with is an [`ErrorCode`]: its name, what it means, and what a client should do about it. What
+//! goes wrong here is an [`EncodeError`] or a [`DecodeError`], which names the message, the version and the field:
+//!
+//! ```
+//! use krafka_protocol::{Bytes, ErrorCode, HeartbeatRequest, Message, Reader, Recovery};
+//!
+//! assert_eq!(ErrorCode(16).name(), "NOT_COORDINATOR");
+//! assert_eq!(ErrorCode(16).recovery(), Recovery::RefreshCoordinator);
+//!
+//! let cut = Bytes::from_static(b"\x00\x03fo");
+//! let error = HeartbeatRequest::decode(&mut Reader::new(cut), 0).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "HeartbeatRequest v0, group_id: string length 3 is impossible with 2 bytes left"
+//! );
+//! ```
+//!
+//! # What comes from outside is never trusted
+//!
+//! No bytes make this crate panic or run for ever. The length of an array is believed only as far as the input could
+//! hold that many elements, and what a frame may make us allocate is bounded by a budget ([`Reader::with_budget`]);
+//! what records may decompress to, by another. Neither refuses what a broker legally sends.
+//!
+//! # What it costs
+//!
+//! Strings, bytes and records are slices of the frame. Large ones are spliced into the outgoing frame, which is a
+//! chain of chunks for a vectored write. The sizes of messages are known before they are written, so that a frame is
+//! allocated once. `benches/README.md` in the repository has the figures, beside another Rust codec.
+//!
+//! # Where things are
 //!
 //! | where                    | what                                                                                 |
 //! |--------------------------|--------------------------------------------------------------------------------------|
 //! | [`api`]                  | the messages, a module for each API; [`ApiKey`], [`AnyRequest`], [`AnyResponse`]     |
 //! | [`Message`], [`Request`] | what a message can do; the derive of the same name writes it                         |
+//! | [`declaring`]            | how a message is declared, and how we know that it is right                          |
 //! | [`frame`]                | lengths and headers around messages                                                  |
 //! | [`wire`]                 | [`Reader`] and [`Writer`], and how single values look: [`Str`], [`Uuid`]             |
 //! | [`schema`], [`value`]    | a message's fields as data, for code that does not know its type                     |
@@ -38,12 +161,17 @@
 //! | [`compression`]          | gzip, snappy, lz4 and zstd                                                           |
 //! | [`group`]                | what members of a group tell each other inside JoinGroup and SyncGroup               |
 //! | [`coordinator`]          | what brokers keep in their own topics: offsets, groups, transactions                 |
-//! | [`versions`]             | the lowest and highest version of each API, as constants                             |
-//! | [`VersionedEncode`]      | messages in plain buffers, without frames                                            |
+//! | [`versions`]             | the lowest and highest version of each API that Kafka 4.4 serves, as constants       |
+//! | [`VersionedEncode`]      | messages in plain buffers, without frames; single values: [`TryEncode`]              |
 //! | [`machine`], [`script`]  | the shape of the state machines in the crates above this one, and their test harness |
 //!
-//! What comes from outside is never trusted: bad bytes are an error that names the message, the version and the field,
-//! and a frame cannot make a [`Reader`] allocate more than its budget.
+//! | feature             | what                                                                                      |
+//! |---------------------|-------------------------------------------------------------------------------------------|
+//! | `zstd`              | compresses with the C library; reading zstd is always there, in Rust                      |
+//! | `zstd-rust`         | compresses without C                                                                      |
+//! | `unstable-protocol` | the versions that Kafka still calls unstable                                              |
+//!
+//! To judge the codec from outside, feed it bytes: `cargo run -p krafka-protocol --example recode -- --help`.
 
 extern crate self as krafka_protocol;
 
