@@ -80,6 +80,7 @@ pub fn offset_commit() -> OffsetCommitRequest {
         committed_offset: 1_000_000 + i64::from(partition_index),
         committed_leader_epoch: 5,
         committed_metadata: Some("".into()),
+        ..Default::default()
     };
     let topic = |number| OffsetCommitRequestTopic {
         name: format!("topic-name-{number:04}").into(),
