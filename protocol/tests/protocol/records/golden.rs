@@ -3,6 +3,7 @@
 //! `vectors/README.md` says where they are from.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::{Compression, Compressor, Decompressor};
@@ -24,7 +25,8 @@ struct Case {
     listing: Value,
 }
 
-fn cases() -> Vec<Case> {
+/// All of them, unpacked once for all tests.
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let cases: Vec<_> = lines("records")
         .into_iter()
         .map(|columns| Case {
@@ -37,7 +39,7 @@ fn cases() -> Vec<Case> {
     let of = |release| cases.iter().filter(|case| case.name.ends_with(release) || case.name.ends_with("both")).count();
     assert_eq!(RELEASES.map(of), [201, 201]);
     cases
-}
+});
 
 /// The releases of Java's client that wrote them. A line that both wrote is there once, of `both`.
 const RELEASES: [&str; 2] = ["3.9.2", "4.4.0"];
@@ -45,7 +47,7 @@ const RELEASES: [&str; 2] = ["3.9.2", "4.4.0"];
 /// Everything that Java says about a record set, we say too: header fields, records, headers, markers, trailing bytes.
 #[test]
 fn java_and_we_list_the_same() {
-    for case in cases() {
+    for case in &*CASES {
         let ours = record_set_json(case.bytes.clone());
         let ours: Value = serde_json::from_str(&ours).unwrap_or_else(|error| panic!("{}: {error}", case.name));
 
@@ -56,8 +58,8 @@ fn java_and_we_list_the_same() {
 
 /// The batches of the new format of all cases.
 fn batches() -> impl Iterator<Item = (String, Batch)> {
-    cases().into_iter().flat_map(|case| {
-        let batches = Batches::new(case.bytes).map(|batch| batch.expect("Java knows its format"));
+    CASES.iter().flat_map(|case| {
+        let batches = Batches::new(case.bytes.clone()).map(|batch| batch.expect("Java knows its format"));
         let batches: Vec<_> = batches.filter(|batch| batch.header().magic == MAGIC).collect();
         batches.into_iter().map(move |batch| (case.name.clone(), batch))
     })
