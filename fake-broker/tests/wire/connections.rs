@@ -115,6 +115,11 @@ fn unknown_versions_and_apis_close_the_connection() {
         assert!(closes_after(&target, &header(ApiKey::Produce.code(), 2, &[0; 10])).await);
         assert!(closes_after(&target, &header(4711, 0, &[])).await);
         assert!(closes_after(&target, &header(-1, 0, &[])).await);
+        // These are whole requests of versions that Kafka 4 has dropped, and our codec can read.
+        assert!(
+            closes_after(&target, &header(ApiKey::ListOffsets.code(), 0, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])).await
+        );
+        assert!(closes_after(&target, &header(ApiKey::OffsetFetch.code(), 0, &[0, 1, b'g', 0, 0, 0, 0])).await);
     });
 }
 

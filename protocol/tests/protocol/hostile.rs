@@ -196,8 +196,8 @@ fn assert_harmless(kind: &Kind, bytes: Bytes, version: i16) {
     }
 }
 
-/// Messages of every API and version. The few that are longer only repeat themselves, and what is done to each byte here
-/// takes a time that goes with the square of the length.
+/// Messages of every API and version. The few that are longer only repeat themselves, and what is done to each byte
+/// here takes a time that goes with the square of the length.
 fn messages() -> impl Iterator<Item = (Vector, Kind)> {
     let vectors = Vector::load("messages").into_iter();
     let ours = vectors.filter(|vector| !vector.is_refused() && !vector.is_given_up());
