@@ -73,8 +73,8 @@ fn headers_are_read_and_written_as_java_does() {
         let (json, rest) = decode_header(vector);
         assert_eq!(json, vector.json, "{vector}");
         assert!(rest.is_empty(), "{vector}: {} bytes are left", rest.remaining());
-        // What stands before a response is not written alone: the frames show it.
-        if vector.direction == "request-header" {
+        // What stands before a response is not written alone: the frames show it. Tags of the future are not kept.
+        if vector.direction == "request-header" && !vector.has_unknown_tags() {
             let mut out = Writer::new();
             decode_request_header(&mut vector.reader()).expect("it was read").encode(&mut out).expect("it was read");
             assert_eq!(hex(&out.into_bytes()), hex(&vector.bytes), "{vector}");

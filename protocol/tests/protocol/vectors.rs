@@ -97,6 +97,11 @@ impl Vector {
         Reader::new(self.bytes.clone())
     }
 
+    /// Whether there are tagged fields in it that no schema knows.
+    pub(crate) fn has_unknown_tags(&self) -> bool {
+        !self.extra["unknownTags"].is_null()
+    }
+
     /// The record sets, by their path, in hex.
     pub(crate) fn records(&self) -> BTreeMap<String, String> {
         let records = self.extra["records"].as_object();
