@@ -7,6 +7,7 @@ use krafka_protocol::records::{
     Batch, BatchBuilder, BatchHeader, Batches, InvalidBatch, NO_HEADERS, Records, RecordsError, TimestampType,
     assign_offsets, check_produced, set_log_append_time,
 };
+use proptest::prelude::*;
 
 /// A message as old producers and brokers wrote it.
 #[derive(Clone, Copy)]
@@ -317,5 +318,30 @@ fn bombs_stop_at_the_limit() {
 
         let source = CompressionError::LimitExceeded { codec, limit: 1 << 16 };
         assert_eq!(error, RecordsError::Decompression { base_offset: 7, source });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Numbers that lengths are made of, inside a wrapper and as a set: errors or records, and never a panic.
+    #[test]
+    fn noise_is_an_error_or_records(
+        noise in prop::collection::vec(prop::sample::select(&[0_u8, 0, 0, 0, 1, 1, 14, 22, 0x7f, 0xff][..]), 0..200),
+        magic in 0..2_u8,
+        offset in any::<i64>(),
+    ) {
+        let inside = Message { offset, ..V0 }.bytes();
+        let wrapper = Message { magic, offset, ..V1 }.around(Compression::Gzip, &[inside, noise.clone()]);
+
+        for set in [wrapper, noise] {
+            for batch in Batches::new(set.into()).flatten() {
+                let _ = batch.verify_crc();
+                if let Ok(records) = batch.records(&mut Decompressor::default()) {
+                    let _ = records.verify_crcs();
+                    let _ = listed(records);
+                }
+            }
+        }
     }
 }
