@@ -217,8 +217,14 @@ impl<'a> Field<'a> {
     pub(crate) fn fill(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
         if self.nullable.is_some() {
-            let take = self.take(structure);
-            return quote!(self.#ident = #take;);
+            let nullable = self.is_nullable();
+            let call = quote! {
+                ::krafka_protocol::wire::fill_option::<#inner>(
+                    &mut self.#ident, input, version, flexible, #nullable,
+                )
+            };
+            let fill = self.at(structure, call);
+            return quote!(#fill;);
         }
         let call = quote! {
             <#inner as ::krafka_protocol::wire::Wire>::fill(&mut self.#ident, input, version, flexible)

@@ -103,7 +103,18 @@ pub(super) fn push_i64(out: &mut Vec<u8>, value: i64) {
 }
 
 #[inline(always)]
-fn push_u64(out: &mut Vec<u8>, mut value: u64) {
+fn push_u64(out: &mut Vec<u8>, value: u64) {
+    // Two bytes that are pushed at once are one check for room.
+    if value < 0x80 {
+        out.push(value as u8);
+    } else if value < 0x4000 {
+        out.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]);
+    } else {
+        push_long(out, value);
+    }
+}
+
+fn push_long(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -58,14 +58,31 @@ impl Nullable for Bytes {
         }
     }
 
+    #[inline]
+    fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
+        let mut bytes = None;
+        Self::fill_nullable(&mut bytes, input, version, flexible)?;
+        Ok(bytes)
+    }
+
     #[inline(always)]
-    fn take_nullable(input: &mut Reader, _version: i16, flexible: bool) -> Result<Option<Self>, DecodeError> {
-        let Some(len) = input.take_len(flexible)? else { return Ok(None) };
+    fn fill_nullable(
+        place: &mut Option<Self>,
+        input: &mut Reader,
+        _version: i16,
+        flexible: bool,
+    ) -> Result<(), DecodeError> {
+        let Some(len) = input.take_len(flexible)? else {
+            *place = None;
+            return Ok(());
+        };
         if len > input.remaining() {
             let (length, left) = (len as i64, input.remaining());
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
         }
-        input.take_bytes(len).map(Some)
+        // Each `Result` that it would be wrapped in copies it once more, and it is as large as a partition's numbers.
+        *place = Some(input.split_to(len));
+        Ok(())
     }
 }
 

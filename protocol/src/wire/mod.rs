@@ -25,7 +25,8 @@ pub use node_ids::NodeIds;
 pub use reader::{OpenTag, Reader};
 pub use string::Str;
 pub use structure::{
-    put_option, put_tagged_structure, size_option, size_tagged_structure, take_option, take_tagged_structure,
+    fill_option, put_option, put_tagged_structure, size_option, size_tagged_structure, take_option,
+    take_tagged_structure,
 };
 pub use try_encode::TryEncode;
 pub use uuid::{ParseUuidError, Uuid};
@@ -108,6 +109,20 @@ pub trait Nullable: Wire {
     /// # Errors
     /// When the bytes are neither.
     fn take_nullable(input: &mut Reader, version: i16, flexible: bool) -> Result<Option<Self>, DecodeError>;
+    /// Reads a value or null into its place.
+    ///
+    /// # Errors
+    /// When the bytes are neither.
+    #[inline]
+    fn fill_nullable(
+        place: &mut Option<Self>,
+        input: &mut Reader,
+        version: i16,
+        flexible: bool,
+    ) -> Result<(), DecodeError> {
+        *place = Self::take_nullable(input, version, flexible)?;
+        Ok(())
+    }
 }
 
 /// A value that always takes the same number of bytes, so that neighbours can be read and written at once.

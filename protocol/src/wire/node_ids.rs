@@ -43,6 +43,27 @@ impl NodeIds {
     }
 }
 
+impl NodeIds {
+    /// Writes what is hardly ever written: more than five, or the encoding of old versions.
+    #[inline(never)]
+    fn put_one_by_one(&self, out: &mut Writer, flexible: bool) -> Result<(), EncodeError> {
+        out.put_len("array", self.len(), flexible)?;
+        for id in self {
+            out.put_slice(&id.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// Reads what is hardly ever read: more than five, or the last bytes of a frame.
+    #[inline(never)]
+    fn take_one_by_one(count: usize, input: &mut Reader) -> Result<Self, DecodeError> {
+        // Up to five cost no memory but that of the structure around them, which has been charged.
+        let memory = if count > INLINE { ID } else { 0 };
+        input.admit(count, ID, memory)?;
+        input.take_chunks(count, |chunks| chunks.iter().copied().map(i32::from_be_bytes).collect())
+    }
+}
+
 impl Default for NodeIds {
     fn default() -> Self {
         Self::new()
@@ -154,26 +175,21 @@ impl Wire for NodeIds {
         Ok(len_size(Some(self.len()), flexible) + size_of_val(self.as_slice()))
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&self, out: &mut Writer, _version: i16, flexible: bool) -> Result<(), EncodeError> {
         match &self.0 {
-            Repr::Inline { len, ids } => {
-                out.put_len("array", usize::from(*len), flexible)?;
-                // All five at once take less time than some of them one by one.
-                let mut bytes = [0; INLINE * ID];
-                for (place, id) in bytes.as_chunks_mut().0.iter_mut().zip(ids) {
+            // The length and all five at once take less time than some of them one by one.
+            Repr::Inline { len, ids } if flexible => {
+                let mut bytes = [0; 1 + INLINE * ID];
+                bytes[0] = len + 1;
+                for (place, id) in bytes[1..].as_chunks_mut().0.iter_mut().zip(ids) {
                     *place = id.to_be_bytes();
                 }
-                out.put_first(ID * usize::from(*len), bytes);
+                out.put_first(1 + ID * usize::from(*len), bytes);
+                Ok(())
             }
-            Repr::Heap(ids) => {
-                out.put_len("array", ids.len(), flexible)?;
-                for id in ids {
-                    out.put_slice(&id.to_be_bytes());
-                }
-            }
+            _ => self.put_one_by_one(out, flexible),
         }
-        Ok(())
     }
 
     #[inline]
@@ -183,7 +199,7 @@ impl Wire for NodeIds {
         Ok(ids)
     }
 
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, input: &mut Reader, _version: i16, flexible: bool) -> Result<(), DecodeError> {
         let count = input.take_len(flexible)?.ok_or_else(DecodeError::null)?;
         if count <= INLINE
@@ -197,10 +213,7 @@ impl Wire for NodeIds {
             }
             return input.skip(ID * count);
         }
-        // Up to five cost no memory but that of the structure around them, which has been charged.
-        let memory = if count > INLINE { size_of::<i32>() } else { 0 };
-        input.admit(count, size_of::<i32>(), memory)?;
-        *self = input.take_chunks(count, |chunks| chunks.iter().copied().map(i32::from_be_bytes).collect())?;
+        *self = Self::take_one_by_one(count, input)?;
         Ok(())
     }
 

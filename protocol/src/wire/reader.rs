@@ -71,18 +71,24 @@ impl Reader {
     ///
     /// # Errors
     /// There are fewer.
-    #[inline(always)]
+    #[inline]
     pub fn take_bytes(&mut self, len: usize) -> Result<Bytes, DecodeError> {
         if len > self.rest.len() {
             return Err(DecodeError::truncated(len, self.rest.len()));
         }
-        // `Bytes::slice` and `split_to` copy what they return while its parts are still on their way to the cache, and
-        // take twice the time.
+        Ok(self.split_to(len))
+    }
+
+    /// Takes bytes that are known to be there.
+    #[inline(always)]
+    pub(crate) fn split_to(&mut self, len: usize) -> Bytes {
+        // `Bytes::slice` and `Bytes::split_to` copy what they return while its parts are still on their way to the
+        // cache, and take twice the time.
         let mut taken = self.frame.clone();
         taken.advance(self.position());
         taken.truncate(len);
         self.rest.advance(len);
-        Ok(taken)
+        taken
     }
 
     /// Takes `N` bytes as an array: the root of all numbers.
@@ -305,6 +311,7 @@ pub struct OpenTag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::api_versions::ApiVersion;
     use crate::{ApiVersionsResponse, Message};
 
     /// A response of version 3 without APIs, and these tagged fields: how many, and then for each tag, size and value.
@@ -353,6 +360,20 @@ mod tests {
             "ApiVersionsResponse v3, finalized_features_epoch: the input ends too early: 8 bytes needed, 7 left"
         );
         assert_eq!(past_the_end.to_string(), "the input ends too early: 2 bytes needed, 1 left");
+    }
+
+    /// Neighbours are read at once, and yet it is one of them that the input ends in.
+    #[test]
+    fn the_field_that_the_input_ends_in_is_named() {
+        let frame = |len| Bytes::from(vec![0; len]);
+        let missing = |len| ApiVersion::decode(&mut Reader::new(frame(len)), 0).unwrap_err().to_string();
+
+        let ends = "the input ends too early: 2 bytes needed";
+        assert_eq!(missing(0), format!("ApiVersion v0, api_key: {ends}, 0 left"));
+        assert_eq!(missing(1), format!("ApiVersion v0, api_key: {ends}, 1 left"));
+        assert_eq!(missing(2), format!("ApiVersion v0, min_version: {ends}, 0 left"));
+        assert_eq!(missing(5), format!("ApiVersion v0, max_version: {ends}, 1 left"));
+        assert_eq!(ApiVersion::decode(&mut Reader::new(frame(6)), 0), Ok(ApiVersion::default()));
     }
 
     #[test]

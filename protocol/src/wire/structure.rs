@@ -122,7 +122,7 @@ pub fn put_option<T: Nullable>(
 
 /// Reads a field that is an `Option`, at a version that knows null or not.
 #[doc(hidden)]
-#[inline(always)]
+#[inline]
 pub fn take_option<T: Nullable>(
     input: &mut Reader,
     version: i16,
@@ -130,6 +130,24 @@ pub fn take_option<T: Nullable>(
     nullable: bool,
 ) -> Result<Option<T>, DecodeError> {
     if nullable { T::take_nullable(input, version, flexible) } else { T::take(input, version, flexible).map(Some) }
+}
+
+/// Reads a field that is an `Option` into its place, at a version that knows null or not.
+#[doc(hidden)]
+#[inline(always)]
+pub fn fill_option<T: Nullable>(
+    place: &mut Option<T>,
+    input: &mut Reader,
+    version: i16,
+    flexible: bool,
+    nullable: bool,
+) -> Result<(), DecodeError> {
+    if nullable {
+        T::fill_nullable(place, input, version, flexible)
+    } else {
+        *place = Some(T::take(input, version, flexible)?);
+        Ok(())
+    }
 }
 
 /// The size of a tagged field that is a structure or null: then, unlike elsewhere, a varint says whether it is there.
