@@ -174,8 +174,8 @@ impl ProducerBuilder {
         self
     }
 
-    /// Sets how hard gzip (1 to 9), lz4 (1 to 17) or zstd (-131072 to 22) try. Snappy has no levels. As in Java, level 9
-    /// of lz4 is its fast default, and all others search for longer matches.
+    /// Sets how hard gzip (1 to 9), lz4 (1 to 17) or zstd (-131072 to 22) try. Snappy has no levels. As in Java, level
+    /// 9 of lz4 is its fast default, and all others search for longer matches.
     ///
     /// Default: the codec's own. Java: `compression.gzip.level`, `compression.lz4.level`, `compression.zstd.level`.
     pub fn compression_level(mut self, level: i32) -> Self {
