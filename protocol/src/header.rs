@@ -33,7 +33,7 @@ impl RequestHeader {
             Str::put_nullable(self.client_id.as_ref(), out, 0, false)?;
         }
         if is_flexible(self.key, self.version) {
-            out.put_varint(0);
+            out.put_no_tags();
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ pub fn decode_request_header(input: &mut Reader) -> Result<RequestHeader, Decode
     let correlation_id = i32::take(input, 0, false)?;
     let client_id = if has_client_id(key, version) { Str::take_nullable(input, 0, false)? } else { None };
     if is_flexible(key, version) {
-        input.skip_tags()?;
+        input.pass_tags()?;
     }
     Ok(RequestHeader { key, version, correlation_id, client_id })
 }
@@ -63,16 +63,16 @@ pub fn decode_request_header(input: &mut Reader) -> Result<RequestHeader, Decode
 pub fn decode_response_header(key: ApiKey, version: i16, input: &mut Reader) -> Result<i32, DecodeError> {
     let correlation_id = i32::take(input, 0, false)?;
     if has_response_tags(key, version) {
-        input.skip_tags()?;
+        input.pass_tags()?;
     }
     Ok(correlation_id)
 }
 
 /// Writes the header of the response to a request of `version`.
-pub(crate) fn encode_response_header(key: ApiKey, version: i16, correlation_id: i32, out: &mut Writer) {
+pub fn encode_response_header(key: ApiKey, version: i16, correlation_id: i32, out: &mut Writer) {
     out.put_slice(&correlation_id.to_be_bytes());
     if has_response_tags(key, version) {
-        out.put_varint(0);
+        out.put_no_tags();
     }
 }
 

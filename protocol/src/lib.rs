@@ -198,7 +198,7 @@ pub use api::{AnyRequest, AnyResponse, ApiKey, versions};
 pub use bytes::Bytes;
 pub use compression::Compression;
 pub use error_code::{ErrorCode, Recovery};
-pub use header::{RequestHeader, decode_request_header, decode_response_header};
+pub use header::{RequestHeader, decode_request_header, decode_response_header, encode_response_header};
 pub use krafka_protocol_derive::Message;
 pub use machine::Machine;
 pub use message::{Message, Request};
@@ -206,7 +206,7 @@ pub use principal::DefaultPrincipalData;
 pub use records::RecordBatchBuilder;
 pub use schema::{FieldDefault, FieldSchema, FieldType, MessageSchema, Versions};
 pub use versioned::{VersionedDecode, VersionedEncode};
-pub use wire::{DecodeError, EncodeError, NodeIds, Reader, Str, TryEncode, Uuid, Writer};
+pub use wire::{DecodeError, EncodeError, NodeIds, Reader, Str, TryEncode, UnknownTags, Uuid, Writer};
 
 /// The samples of the protocol guide.
 ///

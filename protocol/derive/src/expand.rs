@@ -225,23 +225,27 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
         let (size, put) = (field.size(structure), field.put(structure));
         out.extend(refuse_where_absent(field, structure, message));
         let is_set = field.local();
-        counts.extend(quote!(let #is_set = #present && !(#is_default);));
+        counts.extend(quote!(let #is_set = #present && (!(#is_default) || out.had_tag(#tag));));
         values.extend(quote! {
             if #is_set {
-                out.put_varint(#tag);
-                out.put_varint(#size as u32);
+                let value = out.open_tag(&mut tags, #tag, #size);
                 #put;
+                out.close_tag(value);
             }
         });
     }
     let is_set = tagged.iter().map(|field| field.local());
-    out.extend(quote! {
-        if flexible {
+    let tags = if tagged.is_empty() {
+        quote!(out.put_no_tags();)
+    } else {
+        quote! {
             #counts
-            out.put_varint(0 #(+ u32::from(#is_set))*);
+            let mut tags = out.open_tags(0 #(+ u32::from(#is_set))*);
             #values
+            out.close_tags(&tags);
         }
-    });
+    };
+    out.extend(quote!(if flexible { #tags }));
     out
 }
 
@@ -254,19 +258,30 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     let arms = tagged.iter().map(|field| {
         let (ident, take, present) = (field.ident, field.take(structure), field.is_present(message));
         let tag = field.tag.expect("a tagged field");
-        quote!(#tag if #present => self.#ident = #take,)
+        let is_default = field.is_default();
+        quote! {
+            #tag if #present => {
+                self.#ident = #take;
+                if input.keeps_tags() {
+                    input.note_tag(&mut tags, #tag, #is_default)?;
+                }
+            }
+        }
     });
     let tags = if tagged.is_empty() {
-        quote!(input.skip_tags()?;)
+        quote!(input.pass_tags()?;)
     } else {
-        quote!(for _ in 0..input.take_varint()? {
-            let tag = input.open_tag()?;
-            match tag.number {
-                #(#arms)*
-                _ => input.skip_tag(),
+        quote! {
+            let mut tags = input.open_tags()?;
+            for _ in 0..tags.count {
+                let tag = input.open_tag()?;
+                match tag.number {
+                    #(#arms)*
+                    _ => input.pass_tag(&mut tags, &tag)?,
+                }
+                input.close_tag(tag)?;
             }
-            input.close_tag(tag)?;
-        })
+        }
     };
     out.extend(quote!(if flexible { #tags }));
     out

@@ -5,12 +5,12 @@ use std::panic::catch_unwind;
 use krafka_protocol::value::Structure;
 use krafka_protocol::{
     AnyRequest, AnyResponse, ApiKey, ApiVersionsResponse, Bytes, DecodeError, EncodeError, ErrorCode, Message as _,
-    MessageSchema, Reader, Writer,
+    MessageSchema, Reader, UnknownTags, Writer,
 };
 
 use super::hex::{push_hex, unhex};
 use super::lines::Line;
-use super::rendering::{Tagged, render};
+use super::rendering::render;
 
 /// The five columns that answer a line of four.
 pub(crate) fn answer(line: Line<'_>) -> String {
@@ -73,20 +73,21 @@ fn recode([key, version, direction, hex]: [&[u8]; 4]) -> Result<Recoded, String>
 }
 
 fn recode_body(direction: Direction, key: ApiKey, version: i16, bytes: Bytes) -> Result<Recoded, String> {
-    let (message, version) = match direction.decode_all(key, version, bytes.clone()) {
-        Ok(message) => (message, version),
+    let (message, unknown, version) = match direction.decode_all(key, version, bytes.clone()) {
+        Ok((message, unknown)) => (message, unknown, version),
         // A broker that does not know the version answers ApiVersions with an error in version 0.
         Err(error) => match direction.decode_all(key, 0, bytes) {
-            Ok(Any::Response(AnyResponse::ApiVersions(refusal)))
+            Ok((Any::Response(AnyResponse::ApiVersions(refusal)), unknown))
                 if refusal.error_code == ErrorCode::UNSUPPORTED_VERSION.0 =>
             {
-                (Any::Response(refusal.into()), 0)
+                (Any::Response(refusal.into()), unknown, 0)
             }
             _ => return Err(error),
         },
     };
-    let bytes = message.encode(version).map_err(|error| error.to_string())?;
-    Ok(Recoded { bytes, json: render(message.structure(), version, Tagged::Set).json })
+    let json = render(message.structure(), version, &unknown).json;
+    let bytes = message.encode(version, unknown).map_err(|error| error.to_string())?;
+    Ok(Recoded { bytes, json })
 }
 
 #[derive(Clone, Copy)]
@@ -104,11 +105,11 @@ impl Direction {
         })
     }
 
-    fn decode_all(self, key: ApiKey, version: i16, bytes: Bytes) -> Result<Any, String> {
-        let mut input = Reader::new(bytes);
+    fn decode_all(self, key: ApiKey, version: i16, bytes: Bytes) -> Result<(Any, UnknownTags), String> {
+        let mut input = Reader::new(bytes).keep_unknown_tags();
         let message = self.decode(key, version, &mut input).map_err(|error| error.to_string())?;
         match input.remaining() {
-            0 => Ok(message),
+            0 => Ok((message, input.take_unknown_tags())),
             left => Err(format!("the message ends before its bytes do: {left} are left")),
         }
     }
@@ -131,8 +132,8 @@ enum Any {
 }
 
 impl Any {
-    fn encode(&self, version: i16) -> Result<Bytes, EncodeError> {
-        let mut out = Writer::new();
+    fn encode(&self, version: i16, unknown: UnknownTags) -> Result<Bytes, EncodeError> {
+        let mut out = Writer::new().with_unknown_tags(unknown);
         match self {
             Self::Request(request) => request.encode(&mut out, version)?,
             Self::Response(response) => response.encode(&mut out, version)?,

@@ -6,17 +6,17 @@
 use std::error::Error;
 use std::panic::catch_unwind;
 
-use krafka_protocol::Bytes;
 use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{
     Batch, BatchHeader, Batches, ControlRecord, MAGIC, RecordRef, Records, RecordsError, TimestampType,
 };
 use krafka_protocol::value::Structure;
+use krafka_protocol::{Bytes, UnknownTags};
 use serde_json::{Map, Value, json};
 
 use super::hex::{hex, unhex};
 use super::lines::Line;
-use super::rendering::{Tagged, render, to_ascii};
+use super::rendering::{render, to_ascii};
 
 /// The answer to a line: the record set whose hex it is, in JSON, or `{"error": …}`.
 pub(crate) fn answer(line: Line<'_>) -> String {
@@ -152,7 +152,8 @@ fn mark_json(control: &ControlRecord) -> Value {
         ControlRecord::KRaftVoters(mark) => (mark, mark.version),
         ControlRecord::Other { .. } => return json!({ "type": control.name() }),
     };
-    let message: Value = serde_json::from_str(&render(mark, version, Tagged::Set).json).expect("we print JSON");
+    let message: Value =
+        serde_json::from_str(&render(mark, version, &UnknownTags::default()).json).expect("we print JSON");
     json!({ "type": control.name(), "message": message })
 }
 

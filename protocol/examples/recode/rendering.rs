@@ -1,14 +1,14 @@
 //! A message as Java prints it in JSON: names in camel case, in the order of the wire, what the version lacks left out.
 //!
-//! Tagged fields at their default are left out too, as they are not written. Numbers are numbers, but for those that
+//! Tagged fields that were not sent are left out too. Numbers are numbers, but for those that
 //! JSON has no number for: `"NaN"`, `"Infinity"`, `"-Infinity"`. Bytes are base64, UUIDs are as Kafka prints them, and
 //! everything beyond ASCII is escaped. Of a record set, only its size is shown.
 
 use std::fmt::Write as _;
 
-use krafka_protocol::Bytes;
 use krafka_protocol::schema::{FieldDefault, FieldSchema, FieldType};
 use krafka_protocol::value::{Structure, Value};
+use krafka_protocol::{Bytes, UnknownTags};
 
 /// A message in JSON, and what JSON cannot show.
 pub(crate) struct Rendering {
@@ -17,43 +17,69 @@ pub(crate) struct Rendering {
     /// The record sets by their path, such as `topicData[0].partitionData[1].records`.
     #[allow(dead_code)] // The golden test compares them; here the bytes that are written say it.
     pub(crate) records: Vec<(String, Bytes)>,
+    /// The paths of the structures, by the numbers that [`UnknownTags`] give them.
+    #[allow(dead_code)] // As above.
+    pub(crate) structures: Vec<String>,
 }
 
-/// Which tagged fields are shown.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Tagged {
-    /// Those that are written: they differ from their default.
-    Set,
-    /// Those that the version has.
-    All,
-}
-
-/// The message as Java prints it.
-pub(crate) fn render(message: &dyn Structure, version: i16, tagged: Tagged) -> Rendering {
-    let mut printer = Printer { version, tagged, json: String::new(), path: String::new(), records: Vec::new() };
+/// The message as Java prints it, if it came with these unknown tags.
+pub(crate) fn render(message: &dyn Structure, version: i16, unknown: &UnknownTags) -> Rendering {
+    let mut printer = Printer {
+        version,
+        unknown,
+        json: String::new(),
+        path: String::new(),
+        records: Vec::new(),
+        structures: Vec::new(),
+    };
     printer.structure(message);
-    Rendering { json: printer.json, records: printer.records }
+    Rendering { json: printer.json, records: printer.records, structures: printer.structures }
 }
 
-struct Printer {
+struct Printer<'a> {
     version: i16,
-    tagged: Tagged,
+    unknown: &'a UnknownTags,
     json: String,
     /// Where in the message the printer is.
     path: String,
     records: Vec<(String, Bytes)>,
+    structures: Vec<String>,
 }
 
-impl Printer {
+impl Printer<'_> {
+    /// The fields in the order of the wire: those that are tagged last, by their tags.
     fn structure(&mut self, message: &dyn Structure) {
+        let mut fields: Vec<_> = message.schema().fields.iter().enumerate().collect();
+        fields.sort_by_key(|(_, field)| field.tag);
+        let (plain, tagged) = fields.split_at(fields.partition_point(|(_, field)| field.tag.is_none()));
+
         let mut separator = '{';
-        for (index, field) in message.schema().fields.iter().enumerate() {
-            let value = message.field(index).expect("the schema has as many fields as the message");
-            if !self.shows(field, value) {
+        self.fields(message, plain, &mut separator, |_, _, _| true);
+        if message.schema().is_flexible(self.version) {
+            let number = self.structures.len() as u32;
+            self.structures.push(self.path.clone());
+            self.fields(message, tagged, &mut separator, |unknown, field, value| {
+                let was_sent = field.tag.is_some_and(|tag| unknown.has_default(number, tag));
+                was_sent || !is_default(value, &field.default)
+            });
+        }
+        self.json.push_str(if separator == '{' { "{}" } else { "}" });
+    }
+
+    fn fields(
+        &mut self,
+        message: &dyn Structure,
+        fields: &[(usize, &FieldSchema)],
+        separator: &mut char,
+        is_shown: impl Fn(&UnknownTags, &FieldSchema, Value<'_>) -> bool,
+    ) {
+        for (index, field) in fields {
+            let value = message.field(*index).expect("the schema has as many fields as the message");
+            if !field.versions.contains(self.version) || !is_shown(self.unknown, field, value) {
                 continue;
             }
-            self.json.push(separator);
-            separator = ',';
+            self.json.push(*separator);
+            *separator = ',';
 
             let outer = self.path.len();
             if outer > 0 {
@@ -71,12 +97,6 @@ impl Printer {
             }
             self.path.truncate(outer);
         }
-        self.json.push_str(if separator == '{' { "{}" } else { "}" });
-    }
-
-    fn shows(&self, field: &FieldSchema, value: Value<'_>) -> bool {
-        let is_written = field.tag.is_none() || !is_default(value, &field.default);
-        field.versions.contains(self.version) && (is_written || self.tagged == Tagged::All)
     }
 
     fn value(&mut self, value: Value<'_>) {

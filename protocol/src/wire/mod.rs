@@ -16,21 +16,23 @@ mod scalar;
 mod string;
 mod structure;
 mod try_encode;
+mod unknown_tags;
 mod uuid;
 mod writer;
 
 pub use array_len::check_decode_array_len;
 pub use error::{DecodeError, EncodeError};
 pub use node_ids::NodeIds;
-pub use reader::{OpenTag, Reader};
+pub use reader::{OpenTag, OpenTags, Reader};
 pub use string::Str;
 pub use structure::{
     fill_option, put_option, put_tagged_structure, size_option, size_tagged_structure, take_option,
     take_tagged_structure,
 };
 pub use try_encode::TryEncode;
+pub use unknown_tags::UnknownTags;
 pub use uuid::{ParseUuidError, Uuid};
-pub use writer::Writer;
+pub use writer::{Writer, WrittenTags};
 
 pub(crate) use writer::Splice;
 

@@ -7,6 +7,7 @@
 use bytes::{Buf, Bytes};
 
 use super::error::{DecodeError, DecodeErrorKind};
+use super::unknown_tags::{Keeper, UnknownTags};
 
 /// A position in a frame, and how much memory its decoded form may still take.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Reader {
     /// How many bytes of the frame lie behind `rest`, while a tagged field is being read.
     behind: usize,
     budget: usize,
+    /// There if unknown tags are not skipped but kept.
+    keeper: Option<Box<Keeper>>,
 }
 
 impl Reader {
@@ -35,7 +38,20 @@ impl Reader {
 
     /// Starts at the beginning of `frame`, with an own budget of decoded memory in bytes.
     pub fn with_budget(frame: Bytes, budget: usize) -> Self {
-        Self { rest: frame.clone(), frame, behind: 0, budget }
+        Self { rest: frame.clone(), frame, behind: 0, budget, keeper: None }
+    }
+
+    /// Keeps the tagged fields that messages do not know, instead of skipping them.
+    #[must_use]
+    pub fn keep_unknown_tags(self) -> Self {
+        Self { keeper: Some(Box::default()), ..self }
+    }
+
+    /// The tagged fields that whatever was read since this was last called does not know, if they were to be
+    /// [kept](Self::keep_unknown_tags). There are none if the tags of some structure did not ascend, as the protocol
+    /// demands that they do.
+    pub fn take_unknown_tags(&mut self) -> UnknownTags {
+        self.keeper.as_mut().map(|keeper| keeper.finish()).unwrap_or_default()
     }
 
     /// The number of bytes that are left.
@@ -255,7 +271,7 @@ impl Reader {
         Ok(OpenTag { number, size, behind })
     }
 
-    /// Ends a tagged field that was read, or [skipped](Self::skip_tag).
+    /// Ends a tagged field that was read, or [passed over](Self::pass_tag).
     #[doc(hidden)]
     #[inline]
     pub fn close_tag(&mut self, tag: OpenTag) -> Result<(), DecodeError> {
@@ -267,34 +283,89 @@ impl Reader {
         Ok(())
     }
 
-    /// Skips the content of a tagged field that this version does not know: a newer peer may send it.
+    /// Begins the tagged fields at the end of a structure.
     #[doc(hidden)]
     #[inline]
-    pub fn skip_tag(&mut self) {
-        self.rest.clear();
+    pub fn open_tags(&mut self) -> Result<OpenTags, DecodeError> {
+        let count = self.take_varint()?;
+        let structure = self.keeper.as_mut().map_or(0, |keeper| keeper.open());
+        Ok(OpenTags { count, structure, least: 0 })
     }
 
-    /// Skips the tagged fields at the end of a structure that knows none.
+    /// Passes over the content of a tagged field that this version does not know: a newer peer may send it.
+    #[doc(hidden)]
+    pub fn pass_tag(&mut self, tags: &mut OpenTags, tag: &OpenTag) -> Result<(), DecodeError> {
+        if self.keeper.is_some() {
+            self.charge(Keeper::COST)?;
+            self.note_order(tags, tag.number);
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.keep(tags.structure, tag.number, Some(self.rest.clone()));
+        }
+        self.rest.clear();
+        Ok(())
+    }
+
+    /// Whether unknown tags are kept.
     #[doc(hidden)]
     #[inline]
-    pub fn skip_tags(&mut self) -> Result<(), DecodeError> {
+    pub fn keeps_tags(&self) -> bool {
+        self.keeper.is_some()
+    }
+
+    /// Notes a tagged field that was read, and whether it is what it would be without having been sent.
+    #[doc(hidden)]
+    #[cold]
+    pub fn note_tag(&mut self, tags: &mut OpenTags, number: u32, is_default: bool) -> Result<(), DecodeError> {
+        self.charge(Keeper::COST)?;
+        self.note_order(tags, number);
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| is_default) {
+            keeper.keep(tags.structure, number, None);
+        }
+        Ok(())
+    }
+
+    fn note_order(&mut self, tags: &mut OpenTags, number: u32) {
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| u64::from(number) < tags.least) {
+            keeper.disorder();
+        }
+        tags.least = u64::from(number) + 1;
+    }
+
+    /// Passes over the tagged fields at the end of a structure that knows none.
+    #[doc(hidden)]
+    #[inline]
+    pub fn pass_tags(&mut self) -> Result<(), DecodeError> {
         // Hardly ever there are any.
-        if self.rest.first() == Some(&0) {
+        if self.rest.first() == Some(&0) && self.keeper.is_none() {
             self.rest.advance(1);
             return Ok(());
         }
-        self.skip_some_tags()
+        self.pass_some_tags()
     }
 
     #[cold]
-    fn skip_some_tags(&mut self) -> Result<(), DecodeError> {
-        for _ in 0..self.take_varint()? {
+    fn pass_some_tags(&mut self) -> Result<(), DecodeError> {
+        let mut tags = self.open_tags()?;
+        for _ in 0..tags.count {
             let tag = self.open_tag()?;
-            self.skip_tag();
+            self.pass_tag(&mut tags, &tag)?;
             self.close_tag(tag)?;
         }
         Ok(())
     }
+}
+
+/// The tagged fields of a structure that is being read.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OpenTags {
+    /// How many there are.
+    pub count: u32,
+    /// Which structure it is, if that matters.
+    structure: u32,
+    /// The least number that the next one may have.
+    least: u64,
 }
 
 /// A tagged field that is being read.

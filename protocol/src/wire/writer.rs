@@ -6,6 +6,7 @@
 use bytes::Bytes;
 
 use super::error::EncodeError;
+use super::unknown_tags::{Restorer, UnknownTags};
 
 /// A frame being written.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Writer {
     buffer: Vec<u8>,
     spliced: Vec<Splice>,
     spliced_len: usize,
+    /// There if the messages that are written get back tags that they do not know.
+    restorer: Option<Box<Restorer>>,
 }
 
 /// Bytes that belong between two bytes of the buffer.
@@ -35,6 +38,16 @@ impl Writer {
     /// An empty frame with room for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { buffer: Vec::with_capacity(capacity), ..Self::default() }
+    }
+
+    /// The same, for a message that gets back the tagged fields which it came with and does not know.
+    ///
+    /// Write the message that the [reader](super::Reader::keep_unknown_tags) of these fields read, in the same version
+    /// and without a change; anything else puts them in the wrong places. Nothing is spliced then.
+    #[must_use]
+    pub fn with_unknown_tags(self, unknown: UnknownTags) -> Self {
+        let restorer = (!unknown.is_empty()).then(|| Box::new(Restorer::new(unknown)));
+        Self { restorer, ..self }
     }
 
     /// The number of bytes written, spliced ones included.
@@ -91,7 +104,7 @@ impl Writer {
     /// Writes bytes without a length, copying them only if they are few.
     #[inline]
     pub fn put_bytes(&mut self, bytes: &Bytes) {
-        if bytes.len() < Self::SPLICE_MIN {
+        if bytes.len() < Self::SPLICE_MIN || self.restorer.is_some() {
             self.buffer.extend_from_slice(bytes);
         } else {
             self.spliced_len += bytes.len();
@@ -138,10 +151,101 @@ impl Writer {
         Ok(())
     }
 
+    /// Ends a structure that knows no tagged fields.
+    #[doc(hidden)]
+    #[inline]
+    pub fn put_no_tags(&mut self) {
+        match self.restorer {
+            None => self.buffer.push(0),
+            Some(_) => {
+                let tags = self.open_tags(0);
+                self.close_tags(&tags);
+            }
+        }
+    }
+
+    /// Whether the next structure was sent with this tagged field although it is at its default.
+    #[doc(hidden)]
+    #[inline]
+    pub fn had_tag(&self, number: u32) -> bool {
+        self.restorer.as_ref().is_some_and(|restorer| restorer.has_default(number))
+    }
+
+    /// Begins the tagged fields at the end of a structure, of which `known` are the message's own.
+    #[doc(hidden)]
+    #[inline]
+    pub fn open_tags(&mut self, known: u32) -> WrittenTags {
+        let (structure, unknown) = self.restorer.as_mut().map_or((0, 0), |restorer| restorer.open());
+        self.put_varint(known + unknown);
+        WrittenTags { structure, least: 0 }
+    }
+
+    /// Begins a tagged field that takes so many bytes; where its value starts.
+    #[doc(hidden)]
+    #[inline]
+    pub fn open_tag(&mut self, tags: &mut WrittenTags, number: u32, size: usize) -> usize {
+        if self.restorer.is_none() {
+            self.put_varint(number);
+            self.put_varint(size as u32);
+        } else {
+            self.put_unknown_tags(tags, number.into());
+            tags.least = u64::from(number) + 1;
+            self.put_varint(number);
+        }
+        self.buffer.len()
+    }
+
+    /// Ends a tagged field whose value starts there.
+    #[doc(hidden)]
+    #[inline]
+    pub fn close_tag(&mut self, start: usize) {
+        if self.restorer.is_some() {
+            self.put_size_at(start);
+        }
+    }
+
+    /// Puts the size of all behind `start` there: with unknown tags inside, nobody knew it before.
+    #[cold]
+    fn put_size_at(&mut self, start: usize) {
+        let value = self.buffer.split_off(start);
+        self.put_varint(value.len() as u32);
+        self.buffer.extend_from_slice(&value);
+    }
+
+    /// Ends the tagged fields of a structure.
+    #[doc(hidden)]
+    #[inline]
+    pub fn close_tags(&mut self, tags: &WrittenTags) {
+        if self.restorer.is_some() {
+            self.put_unknown_tags(tags, u64::MAX);
+        }
+    }
+
+    /// Writes the unknown tags of a structure that come before `number` and after what was written of it.
+    #[cold]
+    fn put_unknown_tags(&mut self, tags: &WrittenTags, number: u64) {
+        let between = self.restorer.as_ref().map(|restorer| restorer.between(tags.structure, tags.least..number));
+        for (number, value) in between.into_iter().flatten() {
+            self.put_varint(number);
+            self.put_varint(value.len() as u32);
+            self.put_slice(&value);
+        }
+    }
+
     /// Overwrites four bytes that were written before the first splice.
     pub(crate) fn patch_i32(&mut self, offset: usize, value: i32) {
         self.buffer[offset..offset + 4].copy_from_slice(&value.to_be_bytes());
     }
+}
+
+/// The tagged fields of a structure that is being written.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct WrittenTags {
+    /// Which structure it is, if that matters.
+    structure: u32,
+    /// The least number that was not written yet.
+    least: u64,
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use krafka_protocol::frame::{encode_any_request, encode_any_response};
 use krafka_protocol::group::{Assignment, Subscription};
 use krafka_protocol::value::Structure;
 use krafka_protocol::{
-    AnyRequest, AnyResponse, ApiKey, Bytes, DecodeError, Reader, Str, Writer, decode_request_header,
-    decode_response_header,
+    AnyRequest, AnyResponse, ApiKey, Bytes, DecodeError, Reader, Str, UnknownTags, Writer, decode_request_header,
+    decode_response_header, encode_response_header,
 };
 use serde_json::{Value as Json, json};
 
 use crate::payloads::{PAYLOADS, Written};
-use crate::rendering::{Rendering, Tagged, render};
+use crate::rendering::render;
 use crate::vectors::{Vector, api_versions, hex};
 
 #[test]
@@ -50,17 +50,29 @@ fn unstable_versions_are_refused_without_the_feature() {
     assert!(refused.iter().eq(expected), "{refused:?}");
 }
 
+/// Whoever passes a message on loses nothing of it.
+#[test]
+fn tagged_fields_that_nobody_knows_are_kept() {
+    for vector in ours(&Vector::load("unknown-tags")) {
+        let decoded = Decoded::decode(vector, &mut vector.reader());
+        assert!(vector.has_unknown_tags(), "{vector}");
+        decoded.assert_is(vector, &vector.json);
+        assert_eq!(hex(&decoded.encode(vector)), hex(&vector.bytes), "{vector}");
+    }
+}
+
+/// Whoever only wants the message does without them.
 #[test]
 fn tagged_fields_that_nobody_knows_are_skipped() {
     for vector in ours(&Vector::load("unknown-tags")) {
-        let decoded = Decoded::decode(vector, &mut vector.reader());
-        decoded.assert_is_but_for_unknown_tags(vector, &vector.json);
-
-        // What is written again is the same message without them.
+        let decoded = Decoded::decode(vector, &mut Reader::new(vector.bytes.clone()));
         let without = decoded.encode(vector);
         assert!(without.len() < vector.bytes.len(), "{vector}");
-        let again = Decoded::decode(vector, &mut Reader::new(without.clone()));
-        again.assert_is_but_for_unknown_tags(vector, &vector.json);
+
+        let again = Decoded::decode(vector, &mut Reader::new(without.clone()).keep_unknown_tags());
+        assert!(again.unknown.is_empty(), "{vector}");
+        let [skipped, read] = [&decoded, &again].map(|it| render(it.structure(), vector.version, &it.unknown).json);
+        assert_eq!(skipped, read, "{vector}");
         assert_eq!(again.encode(vector), without, "{vector}");
     }
 }
@@ -73,12 +85,19 @@ fn headers_are_read_and_written_as_java_does() {
         let (json, rest) = decode_header(vector);
         assert_eq!(json, vector.json, "{vector}");
         assert!(rest.is_empty(), "{vector}: {} bytes are left", rest.remaining());
-        // What stands before a response is not written alone: the frames show it. Tags of the future are not kept.
-        if vector.direction == "request-header" && !vector.has_unknown_tags() {
-            let mut out = Writer::new();
-            decode_request_header(&mut vector.reader()).expect("it was read").encode(&mut out).expect("it was read");
-            assert_eq!(hex(&out.into_bytes()), hex(&vector.bytes), "{vector}");
-        }
+
+        let mut input = vector.reader();
+        let write: Box<dyn Fn(&mut Writer)> = if vector.direction == "request-header" {
+            let header = decode_request_header(&mut input).expect("it was read");
+            Box::new(move |out| header.encode(out).expect("it was read"))
+        } else {
+            let (api, version) = (vector.api(), vector.version);
+            let correlation_id = decode_response_header(api, version, &mut input).expect("it was read");
+            Box::new(move |out| encode_response_header(api, version, correlation_id, out))
+        };
+        let mut out = Writer::new().with_unknown_tags(input.take_unknown_tags());
+        write(&mut out);
+        assert_eq!(hex(&out.into_bytes()), hex(&vector.bytes), "{vector}");
     }
     assert_covers_every_version(&vectors);
 }
@@ -98,12 +117,10 @@ fn frames_are_read_and_written_as_java_does() {
 
         let (api, version) = (vector.api(), vector.version);
         let correlation_id = header["correlationId"].as_i64().expect("a header has a number") as i32;
-        let frame = match &decoded {
-            Decoded::Request(request) => {
-                encode_any_request(request, version, correlation_id, header["clientId"].as_str())
-            }
-            Decoded::Response(response) => encode_any_response(response, version, correlation_id),
-            Decoded::Payload(_) => unreachable!("data has no frame"),
+        let frame = match &decoded.message {
+            Any::Request(request) => encode_any_request(request, version, correlation_id, header["clientId"].as_str()),
+            Any::Response(response) => encode_any_response(response, version, correlation_id),
+            Any::Payload(_) => unreachable!("data has no frame"),
         };
         let frame = frame.unwrap_or_else(|error| panic!("{vector}: {api}: {error}"));
         assert_eq!(hex(&frame.to_bytes()), hex(&vector.bytes), "{vector}");
@@ -146,8 +163,14 @@ fn ours(vectors: &[Vector]) -> impl Iterator<Item = &Vector> {
     vectors.iter().filter(|vector| !vector.is_refused() && !vector.is_given_up())
 }
 
+/// A message, and what came with it.
+struct Decoded {
+    message: Any,
+    unknown: UnknownTags,
+}
+
 /// A message of any kind.
-enum Decoded {
+enum Any {
     Request(AnyRequest),
     Response(AnyResponse),
     Payload(Box<dyn Written>),
@@ -157,15 +180,16 @@ impl Decoded {
     /// Decodes what the vector says that it is.
     fn read(vector: &Vector, input: &mut Reader) -> Result<Self, DecodeError> {
         let version = vector.version;
-        match vector.direction.split('-').next() {
-            Some("request") => AnyRequest::decode(vector.api(), version, input).map(Self::Request),
-            Some("response") => AnyResponse::decode(vector.api(), version, input).map(Self::Response),
+        let message = match vector.direction.split('-').next() {
+            Some("request") => AnyRequest::decode(vector.api(), version, input).map(Any::Request),
+            Some("response") => AnyResponse::decode(vector.api(), version, input).map(Any::Response),
             _ => {
                 let payload = PAYLOADS.iter().find(|payload| payload.name == vector.name);
                 let payload = payload.unwrap_or_else(|| panic!("{vector}: nothing is declared for it"));
-                payload.decode(input, version).map(Self::Payload)
+                payload.decode(input, version).map(Any::Payload)
             }
-        }
+        };
+        Ok(Self { message: message?, unknown: input.take_unknown_tags() })
     }
 
     /// Decodes the whole input.
@@ -176,42 +200,31 @@ impl Decoded {
     }
 
     fn encode(&self, vector: &Vector) -> Bytes {
-        let (mut out, version) = (Writer::new(), vector.version);
-        let encoded = match self {
-            Self::Request(request) => request.encode(&mut out, version),
-            Self::Response(response) => response.encode(&mut out, version),
-            Self::Payload(payload) => payload.encode(&mut out, version),
+        let (mut out, version) = (Writer::new().with_unknown_tags(self.unknown.clone()), vector.version);
+        let encoded = match &self.message {
+            Any::Request(request) => request.encode(&mut out, version),
+            Any::Response(response) => response.encode(&mut out, version),
+            Any::Payload(payload) => payload.encode(&mut out, version),
         };
         encoded.unwrap_or_else(|error| panic!("{vector}: {error}"));
         out.into_bytes()
     }
 
     fn structure(&self) -> &dyn Structure {
-        match self {
-            Self::Request(request) => request.structure(),
-            Self::Response(response) => response.structure(),
-            Self::Payload(payload) => payload.structure(),
+        match &self.message {
+            Any::Request(request) => request.structure(),
+            Any::Response(response) => response.structure(),
+            Any::Payload(payload) => payload.structure(),
         }
     }
 
     /// Asserts that the values are those that Java prints.
     fn assert_is(&self, vector: &Vector, json: &Json) {
-        let Rendering { json: ours, records } = render(self.structure(), vector.version, Tagged::Set);
-        assert_eq!(ours, renamed(vector, json), "{vector}");
-        assert_eq!(records, vector.records(), "{vector}");
-    }
-
-    /// Asserts the same where Java saw unknown tags.
-    ///
-    /// Java keeps those, so that a tagged structure is not at its default with one of them inside, and
-    /// is printed.
-    fn assert_is_but_for_unknown_tags(&self, vector: &Vector, json: &Json) {
-        let json = &renamed(vector, json);
-        let least = render(self.structure(), vector.version, Tagged::Set);
-        let most = render(self.structure(), vector.version, Tagged::All);
-        assert!(is_part_of(&least.json, json), "{vector}: {} is no part of {json}", least.json);
-        assert!(is_part_of(json, &most.json), "{vector}: {json} is no part of {}", most.json);
-        assert_eq!(least.records, vector.records(), "{vector}");
+        let ours = render(self.structure(), vector.version, &self.unknown);
+        assert_eq!(ours.json, renamed(vector, json), "{vector}");
+        assert_eq!(ours.records, vector.records(), "{vector}");
+        let unknown = vector.unknown_tags().into_iter().map(|(path, tags)| (renamed_path(vector, path), tags));
+        assert_eq!(ours.unknown, unknown.collect(), "{vector}");
     }
 }
 
@@ -238,17 +251,10 @@ fn renamed(vector: &Vector, json: &Json) -> Json {
     }
 }
 
-/// Whether two values are equal, but for fields that the first leaves out.
-fn is_part_of(part: &Json, whole: &Json) -> bool {
-    match (part, whole) {
-        (Json::Object(part), Json::Object(whole)) => {
-            part.iter().all(|(name, value)| whole.get(name).is_some_and(|whole| is_part_of(value, whole)))
-        }
-        (Json::Array(part), Json::Array(whole)) => {
-            part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| is_part_of(part, whole))
-        }
-        _ => part == whole,
-    }
+/// The path of a structure with the names that its fields have in 4.4.
+fn renamed_path(vector: &Vector, path: String) -> String {
+    let rules = RENAMED.iter().filter(|(api, _, _)| vector.is_of(*api));
+    rules.fold(path, |path, (_, old, new)| path.replace(old, new))
 }
 
 fn decode_header(vector: &Vector) -> (Json, Reader) {

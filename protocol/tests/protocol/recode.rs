@@ -162,9 +162,9 @@ fn no_bytes_are_written_as_they_were_given() {
 }
 
 #[test]
-fn unknown_tagged_fields_are_left_out() {
-    let known = "12\t4\tresponse\t0000000000070";
-    assert_eq!(recode(format!("{known}14d02abcd")), [format!("{known}0\t{{\"throttleTimeMs\":0,\"errorCode\":7}}")]);
+fn unknown_tagged_fields_are_written_again() {
+    let line = "12\t4\tresponse\t000000000007014d02abcd";
+    assert_eq!(recode(line), [format!("{line}\t{{\"throttleTimeMs\":0,\"errorCode\":7}}")]);
 }
 
 #[test]

@@ -92,14 +92,23 @@ impl Vector {
         ApiKey::from_code(self.key).expect("Kafka 4.4 knows the API")
     }
 
-    /// A reader of all the bytes.
+    /// A reader of all the bytes, which keeps the tags that no schema knows.
     pub(crate) fn reader(&self) -> Reader {
-        Reader::new(self.bytes.clone())
+        Reader::new(self.bytes.clone()).keep_unknown_tags()
     }
 
     /// Whether there are tagged fields in it that no schema knows.
     pub(crate) fn has_unknown_tags(&self) -> bool {
         !self.extra["unknownTags"].is_null()
+    }
+
+    /// Those, by the path of their structures: numbers and contents, in hex.
+    pub(crate) fn unknown_tags(&self) -> BTreeMap<String, Vec<(u32, String)>> {
+        if self.has_unknown_tags() {
+            serde_json::from_value(self.extra["unknownTags"].clone()).expect("numbers and hex")
+        } else {
+            BTreeMap::new()
+        }
     }
 
     /// The record sets, by their path, in hex.
