@@ -54,8 +54,8 @@ four columns that tabs separate. Each is answered, in order, by a line of five:
     api key   version   request|response   hex of what we write   what we read, as JSON
 
 The hex of no bytes is `-`. The JSON is on one line and in ASCII, as Kafka's own JsonConverter has it: the names of the
-schema with a small first letter, bytes in base64, and of a record set only its size. Tagged fields that were not sent are
-not printed. Unknown tagged fields are not printed either, but written again, if the tags of all structures ascend.
+schema with a small first letter, bytes in base64, and of a record set only its size. Tagged fields that were not sent
+are not printed. Unknown tagged fields are not printed either, but written again, if the tags of all structures ascend.
 
 What is wrong with a line stands in the fourth column, and null in the fifth:
 

@@ -1,7 +1,7 @@
 //! DeleteTopics (20): deletes topics with all their records.
 //!
-//! Version 1 tells for how long a quota mutes the client; 3 may say that deleting is disabled; 5 adds messages and may be refused for a quota (KIP-599); 6 takes topics by name or by
-//! id (KIP-516).
+//! Version 1 tells for how long a quota mutes the client; 3 may say that deleting is disabled; 5 adds messages and
+//! may be refused for a quota (KIP-599); 6 takes topics by name or by id (KIP-516).
 
 use crate::{Message, Str, Uuid};
 

@@ -1,8 +1,8 @@
 //! OffsetFetch (9): how far a group has read.
 //!
-//! Version 0 looks into ZooKeeper, and 1 into the group's log; 2 can ask for all topics and has an error for the whole answer; 5 adds the leader epoch
-//! (KIP-320); 7 can wait for open transactions (KIP-447); from 8 on one request asks for many
-//! groups (KIP-709), and the fields of the single group are gone; 9 names the member of a KIP-848
+//! Version 0 looks into ZooKeeper, and 1 into the group's log; 2 can ask for all topics and has an error for the
+//! whole answer; 5 adds the leader epoch (KIP-320); 7 can wait for open transactions (KIP-447); from 8 on one request
+//! asks for many groups (KIP-709), and the fields of the single group are gone; 9 names the member of a KIP-848
 //! group; 10 names topics by id.
 
 use crate::{Message, Str, Uuid};

@@ -1,8 +1,8 @@
 //! OffsetForLeaderEpoch (23): where a leader epoch ends, to find out whether a log was cut
 //! (KIP-320, KIP-101).
 //!
-//! Version 0 is KIP-101's; 1 tells which epoch it is that ends there (KIP-279); 2 checks the asker's own epoch; 3 is the first for consumers, with the asking replica in
-//! the request.
+//! Version 0 is KIP-101's; 1 tells which epoch it is that ends there (KIP-279); 2 checks the asker's own epoch; 3 is
+//! the first for consumers, with the asking replica in the request.
 
 use crate::{Message, Str};
 

@@ -46,8 +46,8 @@ use crate::value::Value;
 pub trait Wire: Sized + Default {
     /// The type in the words of Kafka's schemas.
     const TYPE: FieldType;
-    /// What a field is that nobody set, if its schema does not say otherwise. A constant is copied in a few instructions;
-    /// what a function makes of parts goes by the stack, where the copy has to wait for them.
+    /// What a field is that nobody set, if its schema does not say otherwise. A constant is copied in a few
+    /// instructions; what a function makes of parts goes by the stack, where the copy has to wait for them.
     const EMPTY: Self;
 
     /// Whether this is what a schema without an explicit default means: zero, false, or empty.

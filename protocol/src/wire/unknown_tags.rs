@@ -1,7 +1,7 @@
 //! [`UnknownTags`]: what a message carried and has no place for, for whoever passes it on.
 //!
-//! A newer peer may add tagged fields to any structure of a flexible version (KIP-482). A client skips them. A proxy, or
-//! a tool that must lose nothing, lets the reader keep them beside the message, and has the writer put them back.
+//! A newer peer may add tagged fields to any structure of a flexible version (KIP-482). A client skips them. A proxy,
+//! or a tool that must lose nothing, lets the reader keep them beside the message, and has the writer put them back.
 //!
 //! Their places are counted: each structure that is read begins its tagged fields at some moment, and a writer comes to
 //! the same structures in the same order. So they only fit the message that they came with, unchanged, in its version.
