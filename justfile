@@ -47,6 +47,10 @@ interop:
 bench *args:
     cargo bench -p krafka-benches {{args}}
 
+# The codec beside the kafka-protocol crate, in one criterion run on the same bytes (compiles C: its lz4).
+bench-peers *args:
+    cd benches/peers && cargo bench {{args}}
+
 # Instructions of each codec case by callgrind, beside the baseline; `just bench-check --accept` makes a new one.
 bench-check *args:
     benches/check {{args}}
