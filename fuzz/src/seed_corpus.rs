@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use krafka_protocol::ApiKey;
+use krafka_protocol::records::Batches;
 use ruzstd::decoding::StreamingDecoder;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,11 +30,32 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let corpus = fuzz.join("corpus/records");
+    let payloads = fuzz.join("corpus/decompress");
     fs::create_dir_all(&corpus)?;
+    fs::create_dir_all(&payloads)?;
     for (index, line) in lines(&vectors.join("records.tsv.zst"))?.iter().enumerate() {
         let columns = line.split('\t').collect::<Vec<_>>();
         let hex = columns.get(8).ok_or("records: a line with too few columns")?;
-        fs::write(corpus.join(format!("records-{index}")), unhex(hex)?)?;
+        let records = unhex(hex)?;
+        for (batch_index, batch) in Batches::new(records.clone().into()).filter_map(Result::ok).enumerate() {
+            let codec = batch.header().attributes.compression()?;
+            let input = [&[codec.code()], batch.payload()].concat();
+            fs::write(payloads.join(format!("records-{index}-{batch_index}")), input)?;
+        }
+        fs::write(corpus.join(format!("records-{index}")), records)?;
+    }
+
+    // A message of each kind, empty and with some of everything.
+    let corpus = fuzz.join("corpus/encode_after_decode");
+    fs::create_dir_all(&corpus)?;
+    let kinds = 2 * u8::try_from(ApiKey::SPOKEN.len())?;
+    for kind in 0..kinds {
+        let chance = (0..=255).map(|index: u8| index.wrapping_mul(kind).wrapping_add(index >> 3));
+        fs::write(corpus.join(format!("empty-{kind}")), [kind, 0, 0])?;
+        fs::write(
+            corpus.join(format!("filled-{kind}")),
+            [kind, kind, kind].into_iter().chain(chance).collect::<Vec<_>>(),
+        )?;
     }
     Ok(())
 }

@@ -22,7 +22,8 @@ fuzz_target!(|data: &[u8]| {
     let (is_response, version) = (version & 0x80 != 0, i16::from(version & 0x7f));
 
     let body = Bytes::copy_from_slice(body);
-    let mut input = Reader::with_budget(body.clone(), 1024 + MEMORY_PER_BYTE * body.len());
+    let budget = 1024 + MEMORY_PER_BYTE * body.len();
+    let mut input = Reader::with_budget(body.clone(), budget);
     let decoded = match Any::decode(key, is_response, version, &mut input) {
         Ok(decoded) => decoded,
         Err(error) => {
@@ -35,6 +36,15 @@ fuzz_target!(|data: &[u8]| {
     let again = decoded.encode(version).expect("what was read can be written");
     let mut input = Reader::new(again);
     assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+
+    // The same with the tags that nobody knows: they cost no more than the budget, and disturb nothing.
+    let mut input = Reader::with_budget(body, budget).keep_unknown_tags();
+    assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+    let unknown = input.take_unknown_tags();
+    let again = decoded.encode_into(Writer::new().with_unknown_tags(unknown.clone()), version).expect("as before");
+    let mut input = Reader::new(again).keep_unknown_tags();
+    assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+    assert_eq!(input.take_unknown_tags(), unknown);
     for version in versions.iter() {
         let _ = decoded.encode(version);
     }
@@ -56,18 +66,20 @@ impl Any {
     }
 
     fn encode(&self, version: i16) -> Result<Bytes, EncodeError> {
-        let mut out = Writer::new();
+        let bytes = self.encode_into(Writer::new(), version)?;
         let size = match self {
-            Self::Request(request) => {
-                request.encode(&mut out, version)?;
-                request.size(version)?
-            }
-            Self::Response(response) => {
-                response.encode(&mut out, version)?;
-                response.size(version)?
-            }
+            Self::Request(request) => request.size(version)?,
+            Self::Response(response) => response.size(version)?,
         };
-        assert_eq!(out.len(), size, "the size was foretold");
+        assert_eq!(bytes.len(), size, "the size was foretold");
+        Ok(bytes)
+    }
+
+    fn encode_into(&self, mut out: Writer, version: i16) -> Result<Bytes, EncodeError> {
+        match self {
+            Self::Request(request) => request.encode(&mut out, version)?,
+            Self::Response(response) => response.encode(&mut out, version)?,
+        }
         Ok(out.into_bytes())
     }
 }
