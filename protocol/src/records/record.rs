@@ -94,7 +94,17 @@ impl Records {
     pub fn to_vec(&self) -> Result<Vec<Record>, RecordsError> {
         // What the bytes can hold was compared with the count, but may be far from what they do hold.
         let mut records = Vec::with_capacity((self.header.count as usize).min(MOST_FORESEEN));
-        for record in self.iter() {
+        let mut cursor = Cursor::new(&self.header, self.messages);
+        let mut rest = &self.payload[..];
+        // The steps of the iterator, without its checks between records.
+        while cursor.index < cursor.count {
+            match cursor.decode(&mut rest) {
+                Ok(record) => records.push(record.to_record(&self.payload)),
+                Err(fault) => return Err(cursor.malformed(fault, self.payload.len())),
+            }
+            cursor.index += 1;
+        }
+        while let Some(record) = cursor.end(&mut rest, self.payload.len()) {
             records.push(record?.to_record(&self.payload));
         }
         Ok(records)
@@ -349,7 +359,7 @@ impl RecordRef<'_> {
     fn to_record(self, payload: &Bytes) -> Record {
         let headers = match self.headers.count {
             0 => Headers::default(),
-            count => Headers { raw: share(payload, self.headers.raw), count },
+            count => Headers { raw: Some(share(payload, self.headers.raw)), count },
         };
         Record {
             offset: self.offset,
@@ -400,7 +410,7 @@ impl Record {
         Self {
             key: self.key.as_ref().map(copy),
             value: self.value.as_ref().map(copy),
-            headers: Headers { raw: copy(&self.headers.raw), count: self.headers.count },
+            headers: Headers { raw: self.headers.raw.as_ref().map(copy), count: self.headers.count },
             ..*self
         }
     }
@@ -473,7 +483,7 @@ impl<'a> HeadersRef<'a> {
         if self.raw.is_empty() {
             return Headers::default();
         }
-        Headers { raw: payload.slice_ref(self.raw), count: self.count }
+        Headers { raw: Some(payload.slice_ref(self.raw)), count: self.count }
     }
 
     /// The last header of this name, as Java's `lastHeader` finds it.
@@ -495,7 +505,8 @@ impl fmt::Debug for HeadersRef<'_> {
 /// The headers of a [`Record`]: in order, names may repeat. Cloning copies nothing.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
-    raw: Bytes,
+    /// Nothing without headers: that is made and dropped in fewer steps than an empty slice.
+    raw: Option<Bytes>,
     count: u32,
 }
 
@@ -517,7 +528,8 @@ impl Headers {
 
     /// Iterates over names and values as slices that share the record's buffer.
     pub fn iter_shared(&self) -> impl Iterator<Item = (Bytes, Option<Bytes>)> + '_ {
-        self.iter().map(|header| (share(&self.raw, header.key), header.value.map(|value| share(&self.raw, value))))
+        let share = |part| self.raw.as_ref().map_or_else(Bytes::new, |raw| share(raw, part));
+        self.iter().map(move |header| (share(header.key), header.value.map(share)))
     }
 
     /// The last header of this name, as Java's `lastHeader` finds it.
@@ -527,7 +539,7 @@ impl Headers {
 
     /// The same headers, borrowed.
     pub fn borrowed(&self) -> HeadersRef<'_> {
-        HeadersRef { raw: &self.raw, count: self.count }
+        HeadersRef { raw: self.raw.as_deref().unwrap_or_default(), count: self.count }
     }
 }
 
