@@ -23,8 +23,9 @@ use crate::filler::{Extra, fill};
 use crate::kinds::{Kind, kinds};
 
 /// Versions that the other codec lists and does not read: its own schemas end before them. Java's golden bytes are of
-/// these versions too.
-const REFUSED_BY_THEM: [(ApiKey, i16); 2] = [(ApiKey::OffsetCommit, 10), (ApiKey::OffsetFetch, 10)];
+/// these versions too. The last one is unstable, so that we speak it only with the feature for these.
+const REFUSED_BY_THEM: [(ApiKey, i16); 3] =
+    [(ApiKey::OffsetCommit, 10), (ApiKey::OffsetFetch, 10), (ApiKey::InitProducerId, 6)];
 
 /// Each kind of message with a version that both codecs know.
 fn common() -> impl Iterator<Item = (Kind, TheirKey, i16)> {
