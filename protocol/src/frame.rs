@@ -213,6 +213,32 @@ mod tests {
         assert_eq!(chunks.concat(), frame.to_bytes());
     }
 
+    /// A [`Buf`] with bytes left has some in its chunk.
+    #[test]
+    fn no_chunk_is_empty() {
+        let large = Bytes::from(vec![7; Writer::SPLICE_MIN]);
+        let frame = Frame::build(|out| {
+            out.put_bytes(&large);
+            out.put_bytes(&large);
+            Ok(())
+        });
+
+        let lengths: Vec<_> = frame.unwrap().into_chunks().map(|chunk| chunk.len()).collect();
+
+        assert_eq!(lengths, [LENGTH_SIZE, large.len(), large.len()]);
+    }
+
+    #[test]
+    fn bytes_of_another_encoder_are_a_frame() {
+        let bytes = Bytes::from_static(b"\0\0\0\x01x");
+
+        let mut frame = Frame::from(bytes.clone());
+
+        assert_eq!((frame.len(), frame.is_empty(), frame.to_bytes()), (5, false, bytes));
+        frame.advance(5);
+        assert!(frame.is_empty());
+    }
+
     #[test]
     fn the_length_counts_what_follows_it() {
         for len in [0, Writer::SPLICE_MIN] {

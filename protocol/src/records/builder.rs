@@ -293,6 +293,8 @@ fn headers_len<K: AsRef<[u8]>, V: AsRef<[u8]>>(headers: &[(K, Option<V>)]) -> us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compression::Decompressor;
+    use crate::records::Batch;
 
     #[test]
     fn a_record_is_written_as_kafka_writes_it() {
@@ -330,6 +332,64 @@ mod tests {
         let error = BatchBuilder::new().seal(&mut Compressor::none()).expect_err("no records");
 
         assert_eq!(error, RecordsError::Empty);
+    }
+
+    /// Zeroed memory is not there until it is touched, and what is too large is refused before it is.
+    #[test]
+    fn more_than_the_format_holds_is_refused() {
+        let large = vec![0; MAX_BATCH_LEN];
+        let mut builder = BatchBuilder::new();
+        builder.try_append(0, None, Some(b"x"), NO_HEADERS).expect("it fits");
+        let before = builder.encoded_len();
+
+        let as_key = builder.try_append(0, Some(&large), None, NO_HEADERS);
+        let as_value = builder.try_append(0, None, Some(&large), NO_HEADERS);
+        let as_header = builder.try_append(0, None, None, &[("h", Some(&large))]);
+
+        for refused in [as_key, as_value, as_header] {
+            assert!(matches!(refused, Err(RecordsError::TooLarge { size }) if size > MAX_BATCH_LEN), "{refused:?}");
+        }
+        assert_eq!((builder.count(), builder.encoded_len()), (1, before));
+    }
+
+    /// A producer's batch says nothing of a leader or of an identity, until the sender stamps it.
+    #[test]
+    fn a_sealed_batch_has_the_header_of_nobody() {
+        let mut builder = BatchBuilder::new();
+        builder.try_append(5, None, Some(b"x"), NO_HEADERS).expect("it fits");
+        builder.try_append(7, None, None, NO_HEADERS).expect("it fits");
+
+        let header = *builder.seal(&mut Compressor::none()).expect("two records").header();
+
+        assert_eq!((header.base_offset, header.partition_leader_epoch, header.attributes.0), (0, -1, 0));
+        assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (-1, -1, -1));
+        assert_eq!((header.base_timestamp, header.max_timestamp), (5, 7));
+        assert_eq!((header.count, header.last_offset_delta), (2, 1));
+    }
+
+    #[test]
+    fn the_length_of_a_record_is_foretold_exactly() {
+        let headers = [("name", Some("value")), ("n", None)];
+        for (before, timestamp, key) in [(0, 1 << 40, None), (1, 1_000, Some(&b"key"[..])), (200, -1 << 40, None)] {
+            let mut builder = BatchBuilder::new();
+            for _ in 0..before {
+                builder.try_append(0, None, None, NO_HEADERS).expect("it fits");
+            }
+            let mut other = BatchBuilder::new();
+            other.try_append(timestamp, key, Some(&[7; 100]), &headers).expect("it fits");
+            let mut sealed = other.seal(&mut Compressor::none()).expect("a record");
+            let batch = Batch::new(sealed.bytes()).expect("our own batch");
+            let records = batch.records(&mut Decompressor::default()).expect("our own records");
+            let record = records.iter().next().expect("a record").expect("our own record");
+
+            let foretold = builder.record_len_of(&record);
+            let at = builder.encoded_len();
+            builder.try_append_record(&record).expect("it fits");
+
+            assert_eq!(foretold, builder.encoded_len() - at, "behind {before} records");
+        }
+        // Five bytes of length, ten and five of deltas, one each of attributes and of three counts and lengths.
+        assert_eq!(BatchBuilder::max_record_len(None, None, NO_HEADERS), 5 + 10 + 5 + 1 + 3);
     }
 
     #[test]

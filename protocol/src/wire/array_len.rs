@@ -30,3 +30,17 @@ pub fn check_decode_array_len(length: i32, min_element_size: usize, bytes_left: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_fit_are_believed() {
+        assert_eq!(check_decode_array_len(3, 4, 12), Ok(3));
+        assert_eq!(check_decode_array_len(0, 4, 0), Ok(0));
+        assert!(check_decode_array_len(3, 4, 11).is_err());
+        assert!(check_decode_array_len(-1, 0, 11).is_err());
+        assert!(check_decode_array_len(i32::MAX, usize::MAX, 11).is_err());
+    }
+}

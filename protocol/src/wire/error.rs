@@ -271,3 +271,44 @@ impl fmt::Debug for EncodeError {
 
 impl std::error::Error for DecodeError {}
 impl std::error::Error for EncodeError {}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::{HeartbeatRequest, Message, Reader, Writer};
+
+    #[test]
+    fn what_cannot_be_read_says_where_and_of_which_kind_it_is() {
+        let read = |bytes: &'static [u8], budget, version| {
+            HeartbeatRequest::decode(&mut Reader::with_budget(Bytes::from_static(bytes), budget), version).unwrap_err()
+        };
+        let kinds = |error: &DecodeError| {
+            (error.message(), error.is_truncated(), error.is_over_budget(), error.is_unsupported_version())
+        };
+
+        let cut = read(&[0], 1_000, 3);
+        assert_eq!(kinds(&cut), (Some("HeartbeatRequest"), true, false, false));
+        assert_eq!(format!("{cut:?}"), format!("DecodeError({cut})"));
+        assert_eq!(kinds(&read(&[], 1_000, 99)), (None, false, false, true));
+        assert_eq!(kinds(&read(&[0, 1, 0xff], 1_000, 3)), (Some("HeartbeatRequest"), false, false, false));
+        assert_eq!(kinds(&DecodeError::unspoken(999)), (None, false, false, true));
+        assert!(!DecodeError::invalid("").is_over_budget());
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_where_and_of_which_kind_it_is() {
+        let request = HeartbeatRequest { group_instance_id: Some("me".into()), ..HeartbeatRequest::default() };
+        let kinds = |version| {
+            let error = request.encode(&mut Writer::new(), version).unwrap_err();
+            (error.message(), error.field(), error.is_unsupported_field(), error.is_unsupported_version())
+        };
+
+        assert_eq!(kinds(2), (Some("HeartbeatRequest"), Some("group_instance_id"), true, false));
+        assert_eq!(kinds(99), (None, None, false, true));
+        let error = EncodeError::null();
+        assert_eq!(format!("{error:?}"), format!("EncodeError({error})"));
+        assert!(!error.is_unsupported_field() && !error.is_unsupported_version());
+    }
+}

@@ -160,4 +160,37 @@ mod tests {
 
         assert_eq!(sizes, [1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
     }
+
+    #[test]
+    fn every_type_knows_the_least_that_it_takes() {
+        let sizes = |flexible| {
+            [
+                bool::min_size(0, flexible),
+                i8::min_size(0, flexible),
+                u16::min_size(0, flexible),
+                i32::min_size(0, flexible),
+                f64::min_size(0, flexible),
+                Uuid::min_size(0, flexible),
+                Str::min_size(0, flexible),
+                bytes::Bytes::min_size(0, flexible),
+                Vec::<i64>::min_size(0, flexible),
+                NodeIds::min_size(0, flexible),
+            ]
+        };
+
+        assert_eq!(sizes(false), [1, 1, 2, 4, 8, 16, 2, 4, 4, 4]);
+        assert_eq!(sizes(true), [1, 1, 2, 4, 8, 16, 1, 1, 1, 1]);
+    }
+
+    /// A tagged field without a default of its own is not written if it is this.
+    #[test]
+    fn every_type_knows_what_nobody_set() {
+        fn knows<T: Wire>(set: T) -> bool {
+            T::default().is_zero() && !set.is_zero()
+        }
+
+        assert!(knows(true) && knows(1i8) && knows(1i16) && knows(1u16) && knows(-1i32) && knows(1u32) && knows(1i64));
+        assert!(knows(0.5) && knows(Uuid([1; 16])) && knows(Str::from("x")) && knows(vec![0i32]));
+        assert!(knows(bytes::Bytes::from_static(b"x")) && knows(NodeIds::from([0])));
+    }
 }

@@ -260,4 +260,27 @@ mod tests {
             assert!(NodeIds::take(&mut Reader::new(input), 0, false).is_err(), "{bytes:?}");
         }
     }
+
+    /// Five have room in the structure around them, and only more cost memory of their own.
+    #[test]
+    fn more_than_five_are_charged() {
+        let take = |count: u8, budget| {
+            let bytes = [&[0, 0, 0, count][..], &vec![7; ID * usize::from(count)]].concat();
+            NodeIds::take(&mut Reader::with_budget(bytes.into(), budget), 0, false)
+        };
+
+        assert!(take(5, 5).is_ok());
+        assert!(take(6, 23).unwrap_err().is_over_budget());
+        assert!(take(6, 24).is_ok());
+    }
+
+    #[test]
+    fn a_list_is_compared_and_shown_as_a_slice() {
+        let (ids, same, other) = (NodeIds::from([1, 2, 3]), NodeIds::from(vec![1, 2, 3]), NodeIds::from([1, 2, 4]));
+
+        assert_eq!((ids == same, ids == other), (true, false));
+        assert_eq!((ids == [1, 2, 3], ids == [3, 2, 1]), (true, false));
+        assert_eq!((ids == vec![1, 2, 3], ids == vec![1, 2]), (true, false));
+        assert_eq!(format!("{ids:?}"), "[1, 2, 3]");
+    }
 }

@@ -459,4 +459,33 @@ mod tests {
         assert_eq!(varint(&[0xff, 0xff, 0xff, 0xff, 0x8f, 0x00]), Err(DecodeError::new(DecodeErrorKind::Varint)));
         assert!(varint(&[0x80]).unwrap_err().is_truncated());
     }
+
+    #[test]
+    fn a_reader_knows_what_is_left() {
+        let mut input = Reader::with_budget(Bytes::from_static(b"abc"), 7);
+        assert_eq!((input.is_empty(), input.remaining(), input.budget()), (false, 3, 7));
+
+        input.charge(5).unwrap();
+        input.skip(1).unwrap();
+        assert_eq!((input.position(), input.budget()), (1, 2));
+        assert_eq!(input.take_rest(), "bc");
+        assert_eq!((input.is_empty(), input.position()), (true, 3));
+    }
+
+    /// Then nothing could be put back where it was.
+    #[test]
+    fn nothing_is_kept_of_tags_that_do_not_ascend() {
+        let unknown = [77, 1, 0xff];
+        let kept = |tags: &[&[u8]]| {
+            let body = [&[0, 0, 1, 0, 0, 0, 0, tags.len() as u8][..], &tags.concat()].concat();
+            let mut input = Reader::new(body.into()).keep_unknown_tags();
+            ApiVersionsResponse::decode(&mut input, 3).unwrap();
+            input.take_unknown_tags().iter().count()
+        };
+
+        assert_eq!(kept(&[&EPOCH_5, &unknown]), 1);
+        assert_eq!(kept(&[&unknown, &EPOCH_5]), 0);
+        assert_eq!(kept(&[&EPOCH_5, &EPOCH_6, &unknown]), 0);
+        assert_eq!(kept(&[&EPOCH_5, &unknown, &unknown]), 0);
+    }
 }

@@ -357,4 +357,23 @@ mod tests {
         let error = Str::take(&mut Reader::new(out.into_bytes()), 0, true).unwrap_err();
         assert_eq!(error.to_string(), "string length 32768 is impossible with 32768 bytes left");
     }
+
+    #[test]
+    fn a_string_is_its_text_in_every_form() {
+        let (text, other) = (Str::from("text"), Str::from("other"));
+
+        assert_eq!((text.is_empty(), Str::default().is_empty()), (false, true));
+        assert_eq!((text.len(), &text[1..]), (4, "ext"));
+        assert_eq!((AsRef::<str>::as_ref(&text), AsRef::<[u8]>::as_ref(&text)), ("text", &b"text"[..]));
+        assert_eq!(
+            (text.clone().into_bytes(), String::from(text.clone())),
+            (Bytes::from_static(b"text"), "text".into())
+        );
+        assert_eq!((Str::from(&text), Str::from(&"text".to_owned())), (text.clone(), text.clone()));
+
+        let owned = "text".to_owned();
+        let comparisons =
+            |ours: &Str| [*ours == *"text", *ours == "text", *ours == owned, *"text" == *ours, "text" == *ours];
+        assert_eq!((comparisons(&text), comparisons(&other)), ([true; 5], [false; 5]));
+    }
 }

@@ -171,3 +171,38 @@ pub fn put_tagged_structure<M: Message>(value: &Option<M>, out: &mut Writer, ver
 pub fn take_tagged_structure<M: Message>(input: &mut Reader, version: i16) -> Result<Option<M>, DecodeError> {
     if input.take_varint()? == 0 { Ok(None) } else { M::decode(input, version).map(Some) }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::HeartbeatResponse;
+
+    const ANSWER: HeartbeatResponse = HeartbeatResponse { throttle_time_ms: 0x0102_0304, error_code: 7 };
+
+    /// Java writes 1, and takes every number that is not negative for a structure.
+    #[test]
+    fn only_a_negative_byte_is_null() {
+        let take = |first: u8| {
+            let mut input = Reader::new(Bytes::copy_from_slice(&[first, 1, 2, 3, 4, 0, 7]));
+            HeartbeatResponse::take_nullable(&mut input, 3, false).unwrap()
+        };
+
+        assert_eq!([0, 1, 0x7f].map(take), [Some(ANSWER), Some(ANSWER), Some(ANSWER)]);
+        assert_eq!([0x80, 0xff].map(take), [None, None]);
+    }
+
+    #[test]
+    fn a_tagged_structure_begins_with_whether_it_is_there() {
+        for (value, expected) in [(None, &[0][..]), (Some(ANSWER), &[1, 1, 2, 3, 4, 0, 7])] {
+            let mut out = Writer::new();
+            put_tagged_structure(&value, &mut out, 3).unwrap();
+            let bytes = out.into_bytes();
+
+            assert_eq!(bytes, expected);
+            assert_eq!(size_tagged_structure(&value, 3), Ok(bytes.len()));
+            assert_eq!(take_tagged_structure(&mut Reader::new(bytes), 3), Ok(value));
+        }
+    }
+}

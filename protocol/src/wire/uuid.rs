@@ -96,4 +96,10 @@ mod tests {
             assert_eq!(text.parse::<Uuid>(), Err(ParseUuidError), "{text}");
         }
     }
+
+    #[test]
+    fn an_id_is_shown_as_kafka_prints_it() {
+        assert_eq!(format!("{:?}", Uuid::ZERO), "AAAAAAAAAAAAAAAAAAAAAA");
+        assert_eq!("x".parse::<Uuid>().unwrap_err().to_string(), "an id is 22 characters of URL-safe base64");
+    }
 }

@@ -289,4 +289,16 @@ mod tests {
             assert_eq!(crate::wire::Reader::new(out.into_bytes()).take_varint(), Ok(value));
         }
     }
+
+    #[test]
+    fn a_writer_is_empty_until_something_is_put() {
+        let mut out = Writer::new();
+        assert!(out.is_empty());
+        out.put_u8(0);
+        assert!(!out.is_empty());
+
+        let mut out = Writer::new();
+        out.put_bytes(&Bytes::from(vec![0; Writer::SPLICE_MIN]));
+        assert!(!out.is_empty());
+    }
 }
