@@ -310,6 +310,13 @@ impl fmt::Debug for Decompressor {
     }
 }
 
+/// Clients keep both in tasks, which their runtime moves between threads, whichever encoders are built in.
+const _: () = {
+    const fn assert_send<T: Send>() {}
+    assert_send::<Compressor>();
+    assert_send::<Decompressor>();
+};
+
 /// Where decoders write: a buffer that does not grow beyond the limit.
 struct Output<'a> {
     buffer: &'a mut BytesMut,

@@ -47,26 +47,48 @@ mod built_in {
 
 #[cfg(all(feature = "zstd-rust", not(feature = "zstd")))]
 mod built_in {
+    use std::cell::RefCell;
+
     use structured_zstd::encoding::{CompressionLevel, FrameCompressor};
 
     use super::{CompressionError, checked};
 
-    /// An encoder in Rust, with tables that live on.
+    /// Tables that grew beyond this are not kept.
+    const KEPT_TABLES: usize = 32 << 20;
+
+    thread_local! {
+        /// The encoder that this thread used last, with its level.
+        static FRAMES: RefCell<Option<(i32, FrameCompressor)>> = const { RefCell::new(None) };
+    }
+
+    /// An encoder in Rust. Its tables live on in the thread that used them: they must not move to another one, as a
+    /// producer does with its compressor.
     pub(in crate::compression) struct Encoder {
-        frames: FrameCompressor,
+        level: i32,
     }
 
     impl Encoder {
         pub(in crate::compression) fn new(level: Option<i32>) -> Result<Self, CompressionError> {
-            Ok(Self { frames: FrameCompressor::new(CompressionLevel::from_level(checked(level)?)) })
+            Ok(Self { level: checked(level)? })
         }
 
+        #[expect(
+            clippy::unnecessary_wraps,
+            clippy::needless_pass_by_ref_mut,
+            reason = "the signature of the C library"
+        )]
         pub(in crate::compression) fn encode(
             &mut self,
             input: &[u8],
             out: &mut Vec<u8>,
         ) -> Result<(), CompressionError> {
-            self.frames.compress_independent_frame_into(input, out);
+            FRAMES.with_borrow_mut(|kept| {
+                kept.take_if(|(level, _)| *level != self.level);
+                let fresh = || (self.level, FrameCompressor::new(CompressionLevel::from_level(self.level)));
+                let (_, frames) = kept.get_or_insert_with(fresh);
+                frames.compress_independent_frame_into(input, out);
+                kept.take_if(|(_, frames)| frames.heap_size() > KEPT_TABLES);
+            });
             Ok(())
         }
     }
