@@ -59,6 +59,22 @@
 //! assert_eq!(ApiKey::Fetch.versions().map(|range| range.to_string()).as_deref(), Some("0-18"));
 //! ```
 //!
+//! A client asks a broker what it serves (an ApiVersions request in version 4, which every broker since 3.9 answers), and
+//! takes the highest version that both offer:
+//!
+//! ```
+//! use krafka_protocol::api::api_versions::ApiVersion;
+//! use krafka_protocol::{ApiKey, ApiVersionsResponse, Versions};
+//!
+//! let fetch = ApiVersion { api_key: ApiKey::Fetch.code(), min_version: 4, max_version: 17 };
+//! let answer = ApiVersionsResponse { api_keys: vec![fetch], ..Default::default() };
+//!
+//! let served = answer.api_keys.iter().find(|api| api.api_key == ApiKey::Fetch.code());
+//! let served = served.map(|api| Versions::new(api.min_version, api.max_version));
+//! let common = served.and_then(|served| served.intersection(&ApiKey::Fetch.offered()?));
+//! assert_eq!(common.map(|common| common.max), Some(17));
+//! ```
+//!
 //! A version that Kafka still calls unstable needs the feature `unstable-protocol`.
 //!
 //! # Messages whose type is not known
@@ -85,6 +101,9 @@
 //! assert_eq!(seen, ["group_id: foo", "generation_id: 7", "member_id: me"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Tagged fields that nobody here knows yet are skipped. Who must pass them on keeps them beside the message:
+//! [`UnknownTags`].
 //!
 //! # Records
 //!

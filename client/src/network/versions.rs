@@ -82,10 +82,16 @@ impl Mismatch {
             None => {
                 format!("{node} does not serve {name}, which needs Kafka 3.9 or later, or a feature that is off there")
             }
-            Some((min, max)) => format!(
-                "{node} serves {name} in versions {min} to {max}, and this client speaks {our_min} to {our_max}: \
-                 krafka needs Kafka 3.9 or later"
-            ),
+            Some((min, max)) => {
+                let wanted = match (our_min, our_max) {
+                    _ if our_min == our_max => format!("version {our_min} is asked for"),
+                    _ if our_min < our_max => format!("versions {our_min} to {our_max} are asked for"),
+                    _ => format!("no version is both at least {our_min} and at most {our_max}"),
+                };
+                let is_old = self.key.offered().is_some_and(|ours| max < ours.min);
+                let hint = if is_old { ": krafka needs Kafka 3.9 or later" } else { "" };
+                format!("{node} serves {name} in versions {min} to {max}, and {wanted}{hint}")
+            }
         };
         KrafkaError::protocol(ProtocolErrorKind::UnsupportedVersion, message)
     }
@@ -130,6 +136,25 @@ mod tests {
 
         assert!(text.contains("Metadata in versions 90 to 99"), "{text}");
         assert!(text.contains("kafka:9092"), "{text}");
+    }
+
+    /// A caller may ask for versions of its own: then nothing is said about the age of the broker.
+    #[test]
+    fn a_mismatch_names_the_versions_that_were_asked_for() {
+        let versions = Versions::new(vec![(ApiKey::Fetch as i16, 4, 18)]).expect("a good range");
+        let text = |min, max| {
+            let wanted = protocol::Versions::new(min, max);
+            let mismatch = versions.negotiate_within(ApiKey::Fetch, wanted).expect_err("no overlap");
+            mismatch.at(&crate::cluster::Node::bootstrap(0, "kafka", 9092)).to_string()
+        };
+
+        for (min, max, said) in [
+            (99, 99, "and version 99 is asked for"),
+            (0, 2, "and versions 0 to 2 are asked for"),
+            (12, 4, "and no version is both at least 12 and at most 4"),
+        ] {
+            assert!(text(min, max).ends_with(said), "{}", text(min, max));
+        }
     }
 
     /// AV-05.

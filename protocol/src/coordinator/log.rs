@@ -42,13 +42,13 @@ impl<K: Message, V: Message> Entry<K, V> {
                     return Ok(None);
                 }
                 let message = V::decode(&mut value, version)?;
-                refuse_rest(&value, V::SCHEMA)?;
+                refuse_rest(&value, V::SCHEMA, version)?;
                 Some(Versioned { version, message })
             }
             None => None,
         };
         let message = K::decode(&mut key, 0)?;
-        refuse_rest(&key, K::SCHEMA)?;
+        refuse_rest(&key, K::SCHEMA, 0)?;
         Ok(Some(Self { key: message, value }))
     }
 
@@ -61,11 +61,11 @@ impl<K: Message, V: Message> Entry<K, V> {
 }
 
 /// The bytes that no field has claimed would be lost when the record is written again.
-fn refuse_rest(input: &Reader, schema: &'static MessageSchema) -> Result<(), DecodeError> {
+fn refuse_rest(input: &Reader, schema: &'static MessageSchema, version: i16) -> Result<(), DecodeError> {
     if input.is_empty() {
         return Ok(());
     }
-    Err(DecodeError::invalid("there are bytes behind the last field").at(schema.name, "end", schema.versions.max))
+    Err(DecodeError::invalid("there are bytes behind the last field").at(schema.name, "end", version))
 }
 
 fn write<M: Message>(prefix: i16, message: &M, version: i16) -> Result<Bytes, EncodeError> {
