@@ -59,8 +59,8 @@
 //! assert_eq!(ApiKey::Fetch.versions().map(|range| range.to_string()).as_deref(), Some("0-18"));
 //! ```
 //!
-//! A client asks a broker what it serves (an ApiVersions request in version 4, which every broker since 3.9 answers), and
-//! takes the highest version that both offer:
+//! A client asks a broker what it serves (an ApiVersions request in version 4, which every broker since 3.9 answers),
+//! and takes the highest version that both offer:
 //!
 //! ```
 //! use krafka_protocol::api::api_versions::ApiVersion;
