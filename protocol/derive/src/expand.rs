@@ -250,7 +250,12 @@ fn puts(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagg
 }
 
 fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tagged: &[&Field<'_>]) -> TokenStream {
-    let mut out: TokenStream = Step::split(plain).map(|step| step.fill(structure, message)).collect();
+    let steps = Step::split(plain).map(|step| step.fill(structure, message));
+    let mut out = TokenStream::new();
+    if plain.iter().any(|field| field.is_record_set()) {
+        out.extend(quote!(let whole = input.whole();));
+    }
+    out.extend(steps);
     if message.flexible.is_none() {
         return out;
     }

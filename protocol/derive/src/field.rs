@@ -102,6 +102,11 @@ impl<'a> Field<'a> {
         self.nullable.map_or_else(|| quote!(false), |range| contains(range, self.versions))
     }
 
+    /// Whether it is a record set that every version has null for.
+    pub(crate) fn is_record_set(&self) -> bool {
+        self.records && self.nullable == Some(self.versions) && self.tag.is_none()
+    }
+
     /// Whether Kafka has a form of its own for the field.
     fn is_tagged_option_of_structure(&self) -> bool {
         self.tag.is_some() && self.nullable.is_some() && is_structure(self.inner)
@@ -216,6 +221,11 @@ impl<'a> Field<'a> {
     /// The statement that reads the value, where the field is at its default.
     pub(crate) fn fill(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;
+        if self.is_record_set() {
+            let call = quote!(::krafka_protocol::wire::fill_records(&mut self.#ident, whole, input, flexible));
+            let fill = self.at(structure, call);
+            return quote!(#fill;);
+        }
         if self.nullable.is_some() {
             let nullable = self.is_nullable();
             let call = quote! {

@@ -98,8 +98,14 @@ impl Records {
         let mut rest = &self.payload[..];
         // The steps of the iterator, without its checks between records.
         while cursor.index < cursor.count {
+            let whole = self.payload.clone();
             match cursor.decode(&mut rest) {
-                Ok(record) => records.push(record.to_record(&self.payload)),
+                Ok(record) => {
+                    records.push(Record::EMPTY);
+                    if let Some(place) = records.last_mut() {
+                        place.fill(&record, whole, &self.payload);
+                    }
+                }
                 Err(fault) => return Err(cursor.malformed(fault, self.payload.len())),
             }
             cursor.index += 1;
@@ -380,11 +386,17 @@ fn share(whole: &Bytes, part: &[u8]) -> Bytes {
     if part.is_empty() {
         return Bytes::new();
     }
-    let start = part.as_ptr().addr() - whole.as_ptr().addr();
     let mut shared = whole.clone();
-    shared.advance(start);
-    shared.truncate(part.len());
+    narrow(&mut shared, part);
     shared
+}
+
+/// Makes a handle on the whole one on `part`, which lies in it.
+#[inline(always)]
+fn narrow(whole: &mut Bytes, part: &[u8]) {
+    let start = part.as_ptr().addr() - whole.as_ptr().addr();
+    whole.advance(start);
+    whole.truncate(part.len());
 }
 
 /// A record whose parts are slices of the buffer that it was read from, and keep that buffer alive.
@@ -403,6 +415,26 @@ pub struct Record {
 }
 
 impl Record {
+    /// Nothing at all, to be filled in its place.
+    const EMPTY: Self =
+        Self { offset: 0, timestamp: 0, key: None, value: None, headers: Headers { raw: None, count: 0 } };
+
+    /// Becomes `record` as slices of `payload`, of which `whole` is a handle.
+    #[inline(always)]
+    fn fill(&mut self, record: &RecordRef<'_>, whole: Bytes, payload: &Bytes) {
+        self.offset = record.offset;
+        self.timestamp = record.timestamp;
+        if let Some(value) = record.value {
+            narrow(self.value.insert(whole), value);
+        }
+        if let Some(key) = record.key {
+            narrow(self.key.insert(payload.clone()), key);
+        }
+        if !record.headers.is_empty() {
+            self.headers = record.headers.to_headers(payload);
+        }
+    }
+
     /// Copies the record out of the buffer that it shares, so that keeping it does not keep megabytes alive.
     #[must_use]
     pub fn detach(&self) -> Self {

@@ -81,9 +81,38 @@ impl Nullable for Bytes {
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
         }
         // Each `Result` that it would be wrapped in copies it once more, and it is as large as a partition's numbers.
-        *place = Some(input.split_to(len));
+        let whole = input.whole();
+        input.narrow(place.insert(whole), len);
         Ok(())
     }
+}
+
+/// Reads a record set or null into its place.
+///
+/// `whole` is a handle on the frame that was made a while ago. A processor copies a handle that has just been made only
+/// when all its parts are in the cache, which takes as long as reading the rest of a partition; so it is copied late,
+/// and becomes that of the record set in its place.
+///
+/// # Errors
+/// When the bytes are neither.
+#[doc(hidden)]
+#[inline(always)]
+pub fn fill_records(
+    place: &mut Option<Bytes>,
+    whole: Bytes,
+    input: &mut Reader,
+    flexible: bool,
+) -> Result<(), DecodeError> {
+    let Some(len) = input.take_len(flexible)? else {
+        *place = None;
+        return Ok(());
+    };
+    if len > input.remaining() {
+        let (length, left) = (len as i64, input.remaining());
+        return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
+    }
+    input.narrow(place.insert(whole), len);
+    Ok(())
 }
 
 impl<T: Wire> Wire for Vec<T> {

@@ -20,6 +20,7 @@ mod unknown_tags;
 mod uuid;
 mod writer;
 
+pub use array::fill_records;
 pub use array_len::check_decode_array_len;
 pub use error::{DecodeError, EncodeError};
 pub use node_ids::NodeIds;

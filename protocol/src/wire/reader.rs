@@ -107,6 +107,21 @@ impl Reader {
         taken
     }
 
+    /// A handle on the whole frame.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn whole(&self) -> Bytes {
+        self.frame.clone()
+    }
+
+    /// Takes bytes that are known to be there, and makes a handle on the whole frame one on them.
+    #[inline(always)]
+    pub(crate) fn narrow(&mut self, whole: &mut Bytes, len: usize) {
+        whole.advance(self.position());
+        whole.truncate(len);
+        self.rest.advance(len);
+    }
+
     /// Takes `N` bytes as an array: the root of all numbers.
     ///
     /// # Errors
