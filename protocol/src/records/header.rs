@@ -339,4 +339,40 @@ mod tests {
         assert_eq!(header().delete_horizon_ms(), None);
         assert_eq!(BatchHeader { attributes: Attributes(1 << 6), ..header() }.delete_horizon_ms(), Some(1_000));
     }
+
+    #[test]
+    fn setting_what_is_set_changes_nothing() {
+        let all = Attributes(0b0111_1111);
+
+        assert_eq!(all.with_compression(Compression::Gzip), Attributes(0b0111_1001));
+        assert_eq!(all.with_timestamp_type(TimestampType::LogAppendTime), all);
+        assert_eq!(all.with_timestamp_type(TimestampType::CreateTime), Attributes(0b0111_0111));
+        assert_eq!(all.with_transactional(true), all);
+        assert_eq!(all.with_transactional(false), Attributes(0b0110_1111));
+        assert_eq!(all.with_control(), all);
+        assert_eq!(Attributes(0).with_timestamp_type(TimestampType::CreateTime), Attributes(0));
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_named() {
+        let too_short = |base_offset, length| RecordsError::BatchLength { position: 0, base_offset, length };
+        let mut bytes = [0; HEADER_LEN];
+        header().write(&mut bytes);
+
+        assert_eq!(BatchHeader::peek(&bytes[..5]), Err(too_short(-1, -7)));
+        assert_eq!(BatchHeader::peek(&bytes[..60]), Err(too_short(40, 48)));
+        BatchHeader { batch_length: 48, ..header() }.write(&mut bytes);
+        assert_eq!(BatchHeader::peek(&bytes), Err(too_short(40, 48)));
+        // A message of format 1 has at least 22 bytes behind its length, and this is cut before.
+        bytes[MAGIC_AT] = 1;
+        assert_eq!(BatchHeader::peek(&bytes[..20]), Err(too_short(40, 8)));
+        assert_eq!(BatchHeader::peek(&bytes).map(|header| header.partition_leader_epoch), Ok(-1));
+    }
+
+    #[test]
+    fn producers_are_numbered_from_0() {
+        let has_producer_id = |producer_id| BatchHeader { producer_id, ..header() }.has_producer_id();
+
+        assert_eq!([-1, 0, 1, 2].map(has_producer_id), [false, true, true, true]);
+    }
 }

@@ -5,3 +5,4 @@ mod hostile;
 mod memory;
 mod messages;
 mod properties;
+mod ways;
