@@ -259,6 +259,7 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
     if message.flexible.is_none() {
         return out;
     }
+    let at = quote!(map_err(|error| error.at(#structure, "tagged fields", version)));
     // A tag may come twice: then the last one counts, and nothing of the first is left.
     let arms = tagged.iter().map(|field| {
         let (ident, take, present) = (field.ident, field.take(structure), field.is_present(message));
@@ -268,23 +269,23 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
             #tag if #present => {
                 self.#ident = #take;
                 if input.keeps_tags() {
-                    input.note_tag(&mut tags, #tag, #is_default)?;
+                    input.note_tag(&mut tags, #tag, #is_default).#at?;
                 }
             }
         }
     });
     let tags = if tagged.is_empty() {
-        quote!(input.pass_tags()?;)
+        quote!(input.pass_tags().#at?;)
     } else {
         quote! {
-            let mut tags = input.open_tags()?;
+            let mut tags = input.open_tags().#at?;
             for _ in 0..tags.count {
-                let tag = input.open_tag()?;
+                let tag = input.open_tag().#at?;
                 match tag.number {
                     #(#arms)*
-                    _ => input.pass_tag(&mut tags, &tag)?,
+                    _ => input.pass_tag(&mut tags, &tag).#at?,
                 }
-                input.close_tag(tag)?;
+                input.close_tag(tag).#at?;
             }
         }
     };

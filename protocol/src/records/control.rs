@@ -171,7 +171,7 @@ fn coordinator_epoch(mut value: &[u8]) -> Result<i32, RecordsError> {
     Ok(coordinator_epoch)
 }
 
-/// The content of a mark of the Raft log, whose first field is its version. A later version only adds to the end.
+/// The content of a mark of the Raft log, whose first field is its version.
 fn content<M: Message>(value: &[u8]) -> Result<M, RecordsError> {
     let Ok(version) = { value }.try_get_i16() else {
         return Err(RecordsError::Control { reason: "its value is shorter than a version" });

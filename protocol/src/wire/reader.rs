@@ -440,12 +440,18 @@ mod tests {
         let too_short = tagged(&[1, 1, 7, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err();
         let past_the_end = tagged(&[1, 3, 2, 1]).unwrap_err();
 
-        assert_eq!(too_long.to_string(), "tagged field 3 was announced with 2 bytes and has 1");
+        assert_eq!(
+            too_long.to_string(),
+            "ApiVersionsResponse v3, tagged fields: tagged field 3 was announced with 2 bytes and has 1"
+        );
         assert_eq!(
             too_short.to_string(),
             "ApiVersionsResponse v3, finalized_features_epoch: the input ends too early: 8 bytes needed, 7 left"
         );
-        assert_eq!(past_the_end.to_string(), "the input ends too early: 2 bytes needed, 1 left");
+        assert_eq!(
+            past_the_end.to_string(),
+            "ApiVersionsResponse v3, tagged fields: the input ends too early: 2 bytes needed, 1 left"
+        );
     }
 
     /// Neighbours are read at once, and yet it is one of them that the input ends in.
