@@ -1,7 +1,7 @@
 //! Each codec on any bytes: bounded memory, whatever they say of themselves.
 //!
-//! The first byte names the codec, the rest is its input. What decompresses must do so again, by a decompressor that has
-//! seen other input as by a new one, and when it was compressed by us.
+//! The first byte names the codec, the rest is its input. What decompresses must do so again, by a decompressor that
+//! has seen other input as by a new one, and when it was compressed by us.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Every message that there is: what decodes encodes, and decodes to the same.
 //!
-//! Any input is a message: the first three bytes choose which, in which version, and what a peer adds to it; the rest is
-//! the chance that fills its fields by the schema. So the search is spent on values, not on finding the form.
+//! Any input is a message: the first three bytes choose which, in which version, and what a peer adds to it; the rest
+//! is the chance that fills its fields by the schema. So the search is spent on values, not on finding the form.
 
 #![no_main]
 
