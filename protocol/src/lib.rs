@@ -102,8 +102,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A response does not say what it answers. Its first four bytes, the correlation id, are those of the request's header:
-//! who reads both ways remembers API and version by it.
+//! A response does not say what it answers. Its first four bytes, the correlation id, are those of the request's
+//! header: who reads both ways remembers API and version by it.
 //!
 //! Tagged fields that nobody here knows yet are skipped. Who must pass them on keeps them beside the message:
 //! [`UnknownTags`].
@@ -137,8 +137,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Messages of the formats 0 and 1, from before Kafka 0.11, are read in the same way, compressed ones too. A batch may be
-//! a broker's mark instead of data: [`records::ControlRecord`] reads those.
+//! Messages of the formats 0 and 1, from before Kafka 0.11, are read in the same way, compressed ones too. A batch
+//! may be a broker's mark instead of data: [`records::ControlRecord`] reads those.
 //!
 //! What brokers keep in topics of their own, committed offsets for instance, has types as well: [`coordinator`].
 //!
