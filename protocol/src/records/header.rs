@@ -366,7 +366,19 @@ mod tests {
         // A message of format 1 has at least 22 bytes behind its length, and this is cut before.
         bytes[MAGIC_AT] = 1;
         assert_eq!(BatchHeader::peek(&bytes[..20]), Err(too_short(40, 8)));
-        assert_eq!(BatchHeader::peek(&bytes).map(|header| header.partition_leader_epoch), Ok(-1));
+    }
+
+    #[test]
+    fn a_message_of_an_old_format_has_no_leader_and_no_producer() {
+        let mut bytes = [0; HEADER_LEN];
+        header().write(&mut bytes);
+        bytes[MAGIC_AT] = 1;
+
+        let header = BatchHeader::peek(&bytes).expect("a message");
+
+        assert_eq!((header.partition_leader_epoch, header.producer_id), (-1, -1));
+        assert_eq!((header.producer_epoch, header.base_sequence), (-1, -1));
+        assert_eq!((header.count, header.last_offset_delta), (1, 0));
     }
 
     #[test]

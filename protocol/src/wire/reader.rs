@@ -493,6 +493,16 @@ mod tests {
         assert_eq!((input.is_empty(), input.position()), (true, 3));
     }
 
+    /// Only a reader that keeps tags pays for what it keeps.
+    #[test]
+    fn known_tags_cost_nothing() {
+        let body = Bytes::from([&[0, 0, 1, 0, 0, 0, 0, 1][..], &EPOCH_5].concat());
+
+        assert!(ApiVersionsResponse::decode(&mut Reader::with_budget(body.clone(), 0), 3).is_ok());
+        let error = ApiVersionsResponse::decode(&mut Reader::with_budget(body, 0).keep_unknown_tags(), 3).unwrap_err();
+        assert!(error.is_over_budget(), "{error}");
+    }
+
     /// Then nothing could be put back where it was.
     #[test]
     fn nothing_is_kept_of_tags_that_do_not_ascend() {
