@@ -59,6 +59,10 @@ bench-check *args:
 fuzz seconds="60":
     fuzz/run {{seconds}}
 
+# Changes of the wire that no test notices; `just mutants --in-diff FILE` for those to what a diff touches.
+mutants *args:
+    cargo mutants -p krafka-protocol {{args}}
+
 # What lands: the same as CI does.
 ci:
     bash .ci/run

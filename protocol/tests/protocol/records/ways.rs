@@ -46,6 +46,12 @@ fn borrowed_and_owned_records_say_the_same_of_their_headers() {
     assert_eq!(headers.last("a").and_then(|header| header.value), Some(&b"2"[..]));
     assert_eq!(headers.last("b").map(|header| header.value), Some(None));
     assert_eq!(headers.last("c"), None);
+    let shared: Vec<_> = headers.iter_shared().collect();
+    assert_eq!(shared.len(), 3);
+    for ((name, value), header) in shared.iter().zip(headers.iter()) {
+        assert_eq!((&name[..], value.as_deref()), (header.key, header.value));
+        assert_eq!(name.as_ptr(), header.key.as_ptr(), "a slice of the same bytes");
+    }
     assert_eq!(format!("{headers:?}"), r#"{"a": Some([49]), "b": None, "a": Some([50])}"#);
 }
 
