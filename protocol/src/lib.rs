@@ -170,8 +170,8 @@
 //! # What it costs
 //!
 //! Strings, bytes and records are slices of the frame. Large ones are spliced into the outgoing frame, which is a
-//! chain of chunks for a vectored write. The sizes of messages are known before they are written, so that a frame is
-//! allocated once. `benches/README.md` in the repository has the figures, beside another Rust codec.
+//! chain of chunks for a vectored write. `benches/README.md` in the repository has the figures, beside another Rust
+//! codec.
 //!
 //! # Where things are
 //!
