@@ -72,19 +72,30 @@ impl Nullable for Bytes {
         _version: i16,
         flexible: bool,
     ) -> Result<(), DecodeError> {
-        let Some(len) = input.take_len(flexible)? else {
-            *place = None;
-            return Ok(());
-        };
-        if len > input.remaining() {
-            let (length, left) = (len as i64, input.remaining());
-            return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
-        }
-        // Each `Result` that it would be wrapped in copies it once more, and it is as large as a partition's numbers.
-        let whole = input.whole();
-        input.narrow(place.insert(whole), len);
-        Ok(())
+        fill_bytes(place, input, flexible, Reader::whole)
     }
+}
+
+/// Reads bytes or null into their place, where a handle on the whole frame becomes one on them.
+///
+/// Each `Result` that they would be wrapped in copies them once more, and they are as large as a partition's numbers.
+#[inline(always)]
+fn fill_bytes(
+    place: &mut Option<Bytes>,
+    input: &mut Reader,
+    flexible: bool,
+    whole: impl FnOnce(&Reader) -> Bytes,
+) -> Result<(), DecodeError> {
+    let Some(len) = input.take_len(flexible)? else {
+        *place = None;
+        return Ok(());
+    };
+    if len > input.remaining() {
+        let (length, left) = (len as i64, input.remaining());
+        return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
+    }
+    input.narrow(place.insert(whole(input)), len);
+    Ok(())
 }
 
 /// Reads a record set or null into its place.
@@ -103,16 +114,7 @@ pub fn fill_records(
     input: &mut Reader,
     flexible: bool,
 ) -> Result<(), DecodeError> {
-    let Some(len) = input.take_len(flexible)? else {
-        *place = None;
-        return Ok(());
-    };
-    if len > input.remaining() {
-        let (length, left) = (len as i64, input.remaining());
-        return Err(DecodeError::new(DecodeErrorKind::Length { what: "bytes", length, left }));
-    }
-    input.narrow(place.insert(whole), len);
-    Ok(())
+    fill_bytes(place, input, flexible, |_| whole)
 }
 
 impl<T: Wire> Wire for Vec<T> {

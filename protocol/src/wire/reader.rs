@@ -100,10 +100,8 @@ impl Reader {
     pub(crate) fn split_to(&mut self, len: usize) -> Bytes {
         // `Bytes::slice` and `Bytes::split_to` copy what they return while its parts are still on their way to the
         // cache, and take twice the time.
-        let mut taken = self.frame.clone();
-        taken.advance(self.position());
-        taken.truncate(len);
-        self.rest.advance(len);
+        let mut taken = self.whole();
+        self.narrow(&mut taken, len);
         taken
     }
 
