@@ -7,6 +7,8 @@ use krafka_protocol::{ApiKey, ErrorCode, Str};
 
 use crate::faults::Denial;
 use crate::purgatory::Waiting;
+use crate::security::acls::Operation;
+use crate::state::State;
 
 /// One connection of the cluster's life; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,20 +58,36 @@ impl Context {
         self.denials.iter().find_map(Denial::request)
     }
 
-    /// The error that a fault gives to a topic. Handlers ask it where Kafka asks its authorizer: for each topic, before
-    /// anything is done for it.
-    pub(crate) fn denied_topic(&self, topic: &str) -> Option<ErrorCode> {
+    /// Why the client may not do this with a topic: a fault's reason, or the authorizer's. Handlers ask it where Kafka
+    /// asks its authorizer: for each topic, before anything is done for it.
+    pub(crate) fn topic_error(&self, _state: &State, _operation: Operation, topic: &str) -> Option<ErrorCode> {
         self.denials.iter().find_map(|denial| denial.topic(topic))
     }
 
-    /// The error that a fault gives to a partition.
-    pub(crate) fn denied_partition(&self, topic: &str, partition: i32) -> Option<ErrorCode> {
+    /// Why the client may not do this with a partition.
+    pub(crate) fn partition_error(
+        &self,
+        _state: &State,
+        _operation: Operation,
+        topic: &str,
+        partition: i32,
+    ) -> Option<ErrorCode> {
         self.denials.iter().find_map(|denial| denial.partition(topic, partition))
     }
 
-    /// The error that a fault gives to a group.
-    pub(crate) fn denied_group(&self, group: &str) -> Option<ErrorCode> {
+    /// Why the client may not do this with a group.
+    pub(crate) fn group_error(&self, _state: &State, _operation: Operation, group: &str) -> Option<ErrorCode> {
         self.denials.iter().find_map(|denial| denial.group(group))
+    }
+
+    /// Why the client may not do this with a transactional id.
+    pub(crate) fn transactional_id_error(&self, _state: &State, _operation: Operation, _id: &str) -> Option<ErrorCode> {
+        self.denied()
+    }
+
+    /// Why the client may not do this with the cluster.
+    pub(crate) fn cluster_error(&self, _state: &State, _operation: Operation) -> Option<ErrorCode> {
+        self.denied()
     }
 }
 

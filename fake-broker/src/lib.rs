@@ -24,7 +24,7 @@
 //! ```
 //!
 //! It answers as Kafka does, no more leniently: each rule has a test that runs on a real broker as well
-//! (`tests/wire`). It advertises only what it serves, with the versions that Kafka 3.9 to 4.4 have.
+//! (`conformance/wire`). It advertises only what it serves, with the versions that Kafka 3.9 to 4.4 have.
 //!
 //! Where to look:
 //!

@@ -1,7 +1,7 @@
 //! The classic group protocol: JoinGroup collects the members, SyncGroup spreads what their leader decided.
 //!
 //! This is Kafka's GroupCoordinator, rule by rule and no more leniently (read in `GroupMetadataManager.java` of 4.0 and
-//! checked on 4.4.0 by `tests/wire/groups.rs`); the states are drawn at [`GroupState`]. Its fifth state, Dead, is the
+//! checked on 4.4.0 by `conformance/wire`); the states are drawn at [`GroupState`]. Its fifth state, Dead, is the
 //! instant between two coordinators, which nobody can see here. A rebalance:
 //!
 //! 1. somebody joins, leaves or is lost, or the leader joins again → PreparingRebalance. Heartbeats answer

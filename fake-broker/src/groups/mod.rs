@@ -27,6 +27,7 @@ use crate::context::{Context, Outcome, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::purgatory::Waiting;
 use crate::rng::Rng;
+use crate::security::acls::Operation;
 use crate::state::State;
 use crate::timers::{self, TimerId};
 
@@ -64,7 +65,7 @@ pub(crate) fn timer_fired(state: &mut State, timer: &Timer, now: Instant) {
 /// node coordinates the group.
 pub(crate) fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
     let nameless = || group.is_empty().then_some(ErrorCode::INVALID_GROUP_ID);
-    cx.denied_group(group).or_else(nameless).or_else(|| not_coordinator(state, cx, group))
+    cx.group_error(state, Operation::Read, group).or_else(nameless).or_else(|| not_coordinator(state, cx, group))
 }
 
 /// NOT_COORDINATOR on every node but one.

@@ -7,6 +7,7 @@ use krafka_protocol::{CreatePartitionsRequest, CreatePartitionsResponse, ErrorCo
 
 use super::assignment::{self, Refusal};
 use crate::context::{Context, Outcome};
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -37,7 +38,7 @@ pub(crate) fn handle(
 }
 
 fn grow(state: &mut State, cx: &Context, topic: &CreatePartitionsTopic, validate_only: bool) -> Result<(), Refusal> {
-    if let Some(code) = cx.denied_topic(&topic.name) {
+    if let Some(code) = cx.topic_error(state, Operation::Alter, &topic.name) {
         return Err((code, code.message().to_owned()));
     }
     let Some(present) = state.topics.by_name(&topic.name) else {

@@ -7,6 +7,7 @@ use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str}
 
 use super::assignment::{self, Refusal};
 use crate::context::{Context, Outcome};
+use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topic_configs;
 use crate::topics::{self, TopicSettings};
@@ -41,7 +42,7 @@ fn create(
     topic: &CreatableTopic,
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
-    if let Some(code) = cx.denied_topic(&topic.name) {
+    if let Some(code) = cx.topic_error(state, Operation::Create, &topic.name) {
         return Err((code, code.message().to_owned()));
     }
     topics::validate_name(&topic.name).map_err(|text| (ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;

@@ -7,6 +7,7 @@ use krafka_protocol::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Str}
 
 use super::assignment::Refusal;
 use crate::context::{Context, Outcome};
+use crate::security::acls::Operation;
 use crate::state::State;
 
 /// From this version on topics come as a list of names or ids.
@@ -52,7 +53,7 @@ fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(
         None => state.topics.by_id(topic.topic_id),
     };
     let name = found.map(|topic| topic.name.clone()).or_else(|| topic.name.clone());
-    if let Some(code) = name.as_deref().and_then(|name| cx.denied_topic(name)) {
+    if let Some(code) = name.as_deref().and_then(|name| cx.topic_error(state, Operation::Delete, name)) {
         return Err((code, code.message().to_owned()));
     }
     let Some(found) = found else {

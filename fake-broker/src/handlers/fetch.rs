@@ -18,6 +18,7 @@ use crate::cluster::Look;
 use crate::context::{Context, Outcome};
 use crate::log::{EpochEnd, Log};
 use crate::purgatory::{WaitKey, Waiting as Parked};
+use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::{Partition, Topic};
 
@@ -164,7 +165,7 @@ fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Parti
     let topic = find_topic(state, wanted);
     // A fault may name a topic that does not exist.
     let name = topic.as_ref().map_or(&wanted.topic, |topic| &topic.name);
-    if let Some(code) = cx.denied_partition(name, wanted.ask.partition) {
+    if let Some(code) = cx.partition_error(state, Operation::Read, name, wanted.ask.partition) {
         return Err(code);
     }
     let partition = leadership::find(topic?, wanted.ask.partition)?;

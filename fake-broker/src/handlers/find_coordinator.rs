@@ -9,6 +9,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -48,7 +49,11 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
         2 => return refused(ErrorCode::INVALID_REQUEST, Str::default()),
         _ => return refused(ErrorCode::INVALID_REQUEST, Str::from(ErrorCode::INVALID_REQUEST.message())),
     };
-    let denied = if kind == CoordinatorKind::Group { cx.denied_group(key) } else { cx.denied() };
+    let denied = if kind == CoordinatorKind::Group {
+        cx.group_error(state, Operation::Describe, key)
+    } else {
+        cx.transactional_id_error(state, Operation::Describe, key)
+    };
     if let Some(error) = denied {
         return refused(error, Str::default());
     }

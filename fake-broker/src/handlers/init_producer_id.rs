@@ -9,6 +9,7 @@ use krafka_protocol::api::init_producer_id::{InitProducerIdRequest, InitProducer
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::producer_ids::IdAndEpoch;
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -36,7 +37,11 @@ pub(crate) fn handle(
 }
 
 fn initialise(state: &mut State, cx: &Context, request: &InitProducerIdRequest) -> Result<IdAndEpoch, ErrorCode> {
-    if let Some(error) = cx.denied() {
+    let refusal = match &request.transactional_id {
+        Some(id) => cx.transactional_id_error(state, Operation::Write, id),
+        None => cx.cluster_error(state, Operation::IdempotentWrite),
+    };
+    if let Some(error) = refusal {
         return Err(error);
     }
     let given = IdAndEpoch { producer_id: request.producer_id, producer_epoch: request.producer_epoch };

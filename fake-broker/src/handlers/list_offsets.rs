@@ -12,6 +12,7 @@ use krafka_protocol::{Bytes, ErrorCode, ListOffsetsRequest, ListOffsetsResponse,
 use super::leadership;
 use crate::context::{Context, Outcome};
 use crate::log::Log;
+use crate::security::acls::Operation;
 use crate::state::State;
 
 /// The next offset, or the last stable one.
@@ -86,7 +87,7 @@ fn find(
     name: &str,
     ask: &ListOffsetsPartition,
 ) -> Result<Found, ErrorCode> {
-    if let Some(code) = cx.denied_partition(name, ask.partition_index) {
+    if let Some(code) = cx.partition_error(state, Operation::Describe, name, ask.partition_index) {
         return Err(code);
     }
     if ask.timestamp < 0 && !is_known(ask.timestamp, cx.version) {

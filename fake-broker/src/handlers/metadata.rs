@@ -6,6 +6,7 @@ use krafka_protocol::{ErrorCode, MetadataRequest, MetadataResponse, NodeIds, Str
 use super::operations;
 use crate::context::{Context, Outcome};
 use crate::coordinators::OFFSETS_TOPIC;
+use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::{self, Partition, Topic};
 
@@ -18,7 +19,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
         Asked::All => state
             .topics
             .iter()
-            .filter(|topic| cx.denied_topic(&topic.name).is_none())
+            .filter(|topic| cx.topic_error(state, Operation::Describe, &topic.name).is_none())
             .map(|topic| describe(state, cx, topic))
             .collect(),
         Asked::Ids(ids) => ids.into_iter().map(|id| by_id(state, cx, id)).collect(),
@@ -79,7 +80,7 @@ impl Asked {
 
 fn by_id(state: &State, cx: &Context, topic_id: Uuid) -> MetadataResponseTopic {
     match state.topics.by_id(topic_id) {
-        Some(topic) => match cx.denied_topic(&topic.name) {
+        Some(topic) => match cx.topic_error(state, Operation::Describe, &topic.name) {
             Some(code) => failed(Some(topic.name.clone()), topic_id, code),
             None => describe(state, cx, topic),
         },
@@ -88,7 +89,7 @@ fn by_id(state: &State, cx: &Context, topic_id: Uuid) -> MetadataResponseTopic {
 }
 
 fn by_name(state: &mut State, cx: &Context, name: Str, create: bool) -> MetadataResponseTopic {
-    if let Some(code) = cx.denied_topic(&name) {
+    if let Some(code) = cx.topic_error(state, Operation::Describe, &name) {
         return failed(Some(name), Uuid::ZERO, code);
     }
     if let Some(topic) = state.topics.by_name(&name) {

@@ -1,7 +1,7 @@
 //! One file for each API: what a node answers, and where that differs from Kafka on purpose.
 //!
 //! A handler is a function `handle(&mut State, &Context, &XRequest) -> Outcome<XResponse>`. It asks the context for a
-//! fault where Kafka asks its authorizer ([`Context::denied_partition`] and its siblings), before it changes anything.
+//! fault where Kafka asks its authorizer ([`Context::partition_error`] and its siblings), before it changes anything.
 //! To add an API: write its file, and name it in the table below.
 
 use std::time::Duration;

@@ -12,17 +12,18 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::context::{Context, Outcome};
 use crate::groups;
 use crate::offsets::Committed;
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequest) -> Outcome<OffsetCommitResponse> {
-    if let Some(error) = cx.denied_group(&request.group_id) {
+    if let Some(error) = cx.group_error(state, Operation::Read, &request.group_id) {
         return Outcome::Reply(respond(request, |_, _| error));
     }
     let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
     let refused = |topic: usize, partition: &OffsetCommitRequestPartition| match &names[topic] {
         None if cx.version >= 10 => Some(ErrorCode::UNKNOWN_TOPIC_ID),
         None => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-        Some(name) => cx.denied_partition(name, partition.partition_index).or_else(|| {
+        Some(name) => cx.partition_error(state, Operation::Read, name, partition.partition_index).or_else(|| {
             let exists = state.topics.partition(name, partition.partition_index).is_some();
             (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
         }),

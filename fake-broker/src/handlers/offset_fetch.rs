@@ -12,6 +12,7 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::context::{Context, Outcome};
 use crate::groups;
 use crate::offsets::Committed;
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &OffsetFetchRequest) -> Outcome<OffsetFetchResponse> {
@@ -98,7 +99,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
 }
 
 fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
-    cx.denied_group(group).or_else(|| groups::not_coordinator(state, cx, group))
+    cx.group_error(state, Operation::Describe, group).or_else(|| groups::not_coordinator(state, cx, group))
 }
 
 fn look_up<'a>(
@@ -108,7 +109,7 @@ fn look_up<'a>(
     topic: &str,
     partition: i32,
 ) -> Result<Option<&'a Committed>, ErrorCode> {
-    match cx.denied_partition(topic, partition) {
+    match cx.partition_error(state, Operation::Describe, topic, partition) {
         Some(error) => Err(error),
         None => Ok(state.offsets.committed(group, topic, partition)),
     }

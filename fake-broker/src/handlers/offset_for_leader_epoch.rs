@@ -8,6 +8,7 @@ use krafka_protocol::{ErrorCode, OffsetForLeaderEpochRequest, OffsetForLeaderEpo
 use super::leadership;
 use crate::context::{Context, Outcome};
 use crate::log::EpochEnd;
+use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -35,7 +36,7 @@ pub(crate) fn handle(
 }
 
 fn find(state: &State, cx: &Context, topic: &str, ask: &OffsetForLeaderPartition) -> Result<EpochEnd, ErrorCode> {
-    if let Some(code) = cx.denied_partition(topic, ask.partition) {
+    if let Some(code) = cx.partition_error(state, Operation::Describe, topic, ask.partition) {
         return Err(code);
     }
     let topic = state.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;

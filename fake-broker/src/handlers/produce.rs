@@ -10,6 +10,7 @@ use super::batch_rules::{self, BatchError};
 use super::leadership;
 use crate::context::{Context, Outcome};
 use crate::log::producers::Check;
+use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::Topic;
 
@@ -74,9 +75,9 @@ fn append(
     let topic = if by_id { state.topics.by_id(topic_id) } else { state.topics.by_name(name) };
     let Some(topic) = topic else {
         // A fault may name a topic that does not exist.
-        return Err(cx.denied_partition(name, data.index).unwrap_or(unknown).into());
+        return Err(cx.partition_error(state, Operation::Write, name, data.index).unwrap_or(unknown).into());
     };
-    let denied = cx.denied_partition(&topic.name, data.index);
+    let denied = cx.partition_error(state, Operation::Write, &topic.name, data.index);
     if let Some(code) = denied.filter(|&code| !is_given_after_append(code)) {
         return Err(code.into());
     }

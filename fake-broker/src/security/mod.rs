@@ -1,3 +1,4 @@
 //! Who may speak to the cluster.
 
+pub(crate) mod acls;
 pub(crate) mod sasl;

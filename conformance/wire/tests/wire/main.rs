@@ -1,7 +1,7 @@
 //! What a broker answers on the wire, rule by rule.
 //!
 //! A test asks through raw requests and knows nothing of the fake's inside, so it runs on a real broker as well:
-//! `KRAFKA_BOOTSTRAP=127.0.0.1:9092 cargo test -p krafka-fake-broker --test wire`. Without the variable it runs on
+//! `KRAFKA_BOOTSTRAP=127.0.0.1:9092 cargo test -p conformance-wire`. Without the variable it runs on
 //! the fake, in memory and in virtual time. The modules `faults` and `sasl` ask for more than a plain broker has,
 //! and say so.
 
