@@ -1,0 +1,47 @@
+//! Groups and their coordinators, as a test sees and moves them.
+
+use std::collections::BTreeMap;
+
+use krafka_protocol::Str;
+
+use super::FakeCluster;
+use crate::coordinators::{self, CoordinatorKind};
+use crate::groups::GroupView;
+
+impl FakeCluster {
+    /// Returns a group as it is now, or `None` if nobody ever joined it.
+    pub fn group(&self, group: &str) -> Option<GroupView> {
+        self.look(|state| state.groups.view(group))
+    }
+
+    /// Returns the offsets that a group committed, by topic and partition.
+    pub fn committed(&self, group: &str) -> BTreeMap<(Str, i32), i64> {
+        self.look(|state| {
+            let topics = state.offsets.of_group(group);
+            let flat = topics.flat_map(|(topic, partitions)| {
+                partitions.iter().map(|(&partition, committed)| ((topic.clone(), partition), committed.offset))
+            });
+            flat.collect()
+        })
+    }
+
+    /// Returns the node that coordinates a group, or -1 when nobody does: its partition of `__consumer_offsets` has no
+    /// leader.
+    pub fn coordinator(&self, group: &str) -> i32 {
+        self.control(|state, _| {
+            coordinators::ensure_topic(state, CoordinatorKind::Group);
+            coordinators::find(state, CoordinatorKind::Group, group).unwrap_or(-1)
+        })
+    }
+
+    /// Makes a node the coordinator of a group, and of all groups that share its partition of `__consumer_offsets`:
+    /// that partition's leader moves.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not up.
+    pub fn move_coordinator(&self, group: &str, node: i32) {
+        self.control(|state, _| coordinators::ensure_topic(state, CoordinatorKind::Group));
+        self.move_leader(coordinators::OFFSETS_TOPIC, coordinators::partition_for(group), node);
+    }
+}

@@ -1,0 +1,54 @@
+//! Controls of leaders: who leads a partition, in which epoch, and what an unclean election loses.
+
+use super::FakeCluster;
+
+impl FakeCluster {
+    /// Returns the node that leads a partition, or `None` when there is no leader or no such partition.
+    pub fn leader(&self, topic: &str, partition: i32) -> Option<i32> {
+        self.look(|state| state.topics.partition(topic, partition)?.leader)
+    }
+
+    /// Returns a partition's leader epoch.
+    pub fn leader_epoch(&self, topic: &str, partition: i32) -> Option<i32> {
+        self.look(|state| Some(state.topics.partition(topic, partition)?.leader_epoch))
+    }
+
+    /// Makes a node the leader of a partition, at the next leader epoch; and one of its replicas, if it is not.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not up or there is no such partition.
+    pub fn move_leader(&self, topic: &str, partition: i32, node: i32) {
+        self.control(|state, now| {
+            assert!(state.nodes.is_up(node), "node {node} is not up");
+            let moved = state.topics.partition_mut(topic, partition);
+            let moved = moved.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}"));
+            if !moved.replicas.contains(&node) {
+                moved.replicas.push(node);
+            }
+            state.move_leader(topic, partition, node, now);
+        });
+    }
+
+    /// Raises a partition's leader epoch while its leader stays: clients that know the old epoch are fenced.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn bump_leader_epoch(&self, topic: &str, partition: i32) {
+        assert!(self.leader_epoch(topic, partition).is_some(), "there is no partition {topic}-{partition}");
+        self.control(|state, now| state.bump_leader_epoch(topic, partition, now));
+    }
+
+    /// Elects a replica that never got what was written from `offset` on, as an unclean election does: the records from
+    /// there on are lost, acknowledged or not, and the leader epoch rises. The batch that holds `offset` goes as a
+    /// whole.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn truncate(&self, topic: &str, partition: i32, offset: i64) {
+        assert!(self.leader_epoch(topic, partition).is_some(), "there is no partition {topic}-{partition}");
+        self.control(|state, now| state.truncate(topic, partition, offset, now));
+    }
+}

@@ -1,0 +1,63 @@
+//! What is in the logs, and what makes records and the memory of producers go.
+
+use krafka_protocol::Bytes;
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::{Batches, Record};
+
+use super::FakeCluster;
+
+impl FakeCluster {
+    /// Returns all records of a partition that a consumer could read.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn records(&self, topic: &str, partition: i32) -> Vec<Record> {
+        let batches: Option<Vec<Bytes>> = self.look(|state| {
+            let log = &state.topics.partition(topic, partition)?.log;
+            Some(log.batches_from(log.start_offset()).cloned().collect())
+        });
+        let batches = batches.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}"));
+        let mut decompressor = Decompressor::default();
+        let mut records = Vec::new();
+        for batch in batches.into_iter().flat_map(Batches::new).flatten() {
+            if batch.header().attributes.is_control() {
+                continue;
+            }
+            let decoded = batch.records(&mut decompressor).expect("a batch was read through before it was appended");
+            records.extend(decoded.into_iter().flatten());
+        }
+        records
+    }
+
+    /// Returns the offset that a partition's next record will have.
+    pub fn high_watermark(&self, topic: &str, partition: i32) -> Option<i64> {
+        self.look(|state| Some(state.topics.partition(topic, partition)?.log.high_watermark()))
+    }
+
+    /// Returns a partition's first offset.
+    pub fn log_start_offset(&self, topic: &str, partition: i32) -> Option<i64> {
+        self.look(|state| Some(state.topics.partition(topic, partition)?.log.start_offset()))
+    }
+
+    /// Deletes all records below an offset, as retention does: the partition begins there.
+    pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
+        self.control(|state, _| {
+            let Some(id) = state.topics.by_name(topic).map(|topic| topic.id) else { return };
+            if let Some(cut) = state.topics.partition_mut(topic, partition) {
+                cut.log.delete_before(before);
+                state.wake_partition(id, partition);
+            }
+        });
+    }
+
+    /// Forgets what a partition knows of its idempotent producers, as a broker does after `producer.id.expiration.ms`:
+    /// it takes any sequence from each of them then, and recognises no repetition of what came before.
+    pub fn forget_producers(&self, topic: &str, partition: i32) {
+        self.control(|state, _| {
+            if let Some(partition) = state.topics.partition_mut(topic, partition) {
+                partition.log.producers.clear();
+            }
+        });
+    }
+}
