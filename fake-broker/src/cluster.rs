@@ -53,7 +53,7 @@ pub enum Input {
 }
 
 /// Something the cluster wants done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Action {
     /// Write a frame.
     Write {
@@ -81,7 +81,7 @@ pub enum Action {
 }
 
 /// A request from the moment a node begins to work on it until its answer is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Exchange {
     cx: Context,
     request: Arc<AnyRequest>,
@@ -92,7 +92,10 @@ struct Exchange {
 }
 
 /// The cluster machine: see the module's page.
-#[derive(Debug)]
+///
+/// A clone is another cluster that knows all that this one does, rules and chance included: given the same inputs at
+/// the same times, both do the same, byte for byte. So a test can ask what a cluster would answer without asking it.
+#[derive(Clone, Debug)]
 pub struct Cluster {
     state: State,
     exchanges: BTreeMap<RequestId, Exchange>,

@@ -12,7 +12,7 @@ use crate::context::RequestId;
 use crate::security::sasl;
 
 /// A connection, its unread requests, and what it told about itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) node: i32,
     /// Frames that came and are not looked at yet.

@@ -92,7 +92,7 @@ impl Context {
 }
 
 /// What a handler decided.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Outcome<R> {
     /// Answer now.
     Reply(R),

@@ -17,7 +17,7 @@ const MAX_TRANSACTION_TIMEOUT_MS: i32 = 15 * 60 * 1000;
 const LAST_USABLE_EPOCH: i16 = i16::MAX - 1;
 
 /// The ids of the whole cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ProducerIds {
     next_block: i64,
     /// The next id of each node, and the end of its block.
@@ -32,7 +32,7 @@ pub(crate) struct IdAndEpoch {
     pub(crate) producer_epoch: i16,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Identity {
     current: IdAndEpoch,
     /// The epoch before the current one, if the producer itself raised it: it may ask again.

@@ -13,7 +13,7 @@ use crate::handlers::fetch;
 use crate::timers::TimerId;
 
 /// What a request waits for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Waiting {
     /// Records in one of its partitions, or anything else that changes its answer.
     Fetch(fetch::Waiting),
@@ -31,7 +31,7 @@ pub(crate) struct WaitKey {
 }
 
 /// All requests that wait.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Purgatory {
     parked: BTreeMap<RequestId, Parked>,
     watchers: BTreeMap<WaitKey, BTreeSet<RequestId>>,
@@ -39,7 +39,7 @@ pub(crate) struct Purgatory {
 }
 
 /// A request that waits, with its timer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parked {
     pub(crate) waiting: Waiting,
     pub(crate) timer: Option<TimerId>,

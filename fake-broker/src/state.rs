@@ -27,7 +27,7 @@ use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, TopicSettings, Topics};
 
 /// The state of a cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) config: Arc<Config>,
     pub(crate) clock: WallClock,

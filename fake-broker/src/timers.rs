@@ -32,7 +32,7 @@ pub(crate) struct TimerId {
 }
 
 /// All timers of a cluster, the first due first; among equals, the first set first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
     pending: BTreeMap<TimerId, Timer>,
     next_sequence: u64,

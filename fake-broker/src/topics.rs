@@ -14,14 +14,14 @@ use crate::log::Log;
 const MAX_NAME_LENGTH: usize = 249;
 
 /// All topics, by id and by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Topics {
     by_id: BTreeMap<Uuid, Topic>,
     ids: BTreeMap<Str, Uuid>,
 }
 
 /// A topic.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Topic {
     pub(crate) id: Uuid,
     pub(crate) name: Str,
@@ -42,7 +42,7 @@ pub(crate) struct TopicSettings {
 }
 
 /// A partition: who holds it, who leads it, and its log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Partition {
     pub(crate) replicas: Vec<i32>,
     pub(crate) isr: Vec<i32>,

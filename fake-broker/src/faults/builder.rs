@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Str};
 
-use super::Faults;
+use super::Book;
 use super::hits::{Hits, Reached};
 use super::rule::{Action, ActiveRule, Selector};
 use crate::context::ConnectionId;
@@ -38,7 +38,7 @@ impl<const N: usize> From<[ApiKey; N]> for Apis {
 /// A rule acts once unless told otherwise. When several rules match a request, each counts and all act.
 #[must_use = "a rule is put to work by its action, such as `reply_error`"]
 pub struct RuleBuilder {
-    faults: Faults,
+    book: Book,
     selector: Selector,
     after_handling: bool,
     skip: u64,
@@ -47,17 +47,23 @@ pub struct RuleBuilder {
 }
 
 /// A rule at work. Dropping it leaves the rule where it is.
-#[derive(Clone)]
 pub struct Rule {
-    faults: Faults,
+    book: Book,
     id: u64,
     hits: Hits,
 }
 
+impl Clone for Rule {
+    /// Another handle to the same rule.
+    fn clone(&self) -> Self {
+        Self { book: self.book.clone(), id: self.id, hits: self.hits.share() }
+    }
+}
+
 impl RuleBuilder {
-    pub(crate) fn new(faults: Faults, apis: Apis) -> Self {
+    pub(crate) fn new(book: Book, apis: Apis) -> Self {
         let selector = Selector { keys: apis.0, ..Selector::default() };
-        Self { faults, selector, after_handling: false, skip: 0, budget: Some(1), probability: None }
+        Self { book, selector, after_handling: false, skip: 0, budget: Some(1), probability: None }
     }
 
     /// Only requests to this node.
@@ -202,12 +208,12 @@ impl RuleBuilder {
     }
 
     fn install(self, action: Action) -> Rule {
-        let Self { faults, selector, after_handling, skip, budget, probability } = self;
+        let Self { book, selector, after_handling, skip, budget, probability } = self;
         let hits = Hits::default();
         let rule =
-            ActiveRule { id: 0, selector, action, after_handling, skip, budget, probability, hits: hits.clone() };
-        let id = faults.install(rule);
-        Rule { faults, id, hits }
+            ActiveRule { id: 0, selector, action, after_handling, skip, budget, probability, hits: hits.share() };
+        let id = book.install(rule);
+        Rule { book, id, hits }
     }
 }
 
@@ -228,7 +234,7 @@ impl Rule {
 
     /// Ends the rule. A request that it has already acted on is not undone.
     pub fn remove(&self) {
-        self.faults.remove(self.id);
+        self.book.remove(self.id);
     }
 }
 

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// A count that can be waited for. It belongs to no runtime: the cluster raises it, anybody may wait.
-#[derive(Clone, Debug, Default)]
+///
+/// A clone is a count of its own that begins at the same number, since it belongs to a copy of the cluster;
+/// [`share`](Self::share) gives another handle.
+#[derive(Debug, Default)]
 pub(crate) struct Hits {
     inner: Arc<Mutex<Inner>>,
 }
@@ -28,6 +31,11 @@ pub struct Reached {
 }
 
 impl Hits {
+    /// Another handle to the same count.
+    pub(crate) fn share(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.lock().count
     }
@@ -45,11 +53,17 @@ impl Hits {
     }
 
     pub(crate) fn reach(&self, count: u64) -> Reached {
-        Reached { hits: self.clone(), count }
+        Reached { hits: self.share(), count }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for Hits {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::new(Mutex::new(Inner { count: self.count(), waiting: Vec::new() })) }
     }
 }
 

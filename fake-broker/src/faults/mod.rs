@@ -28,13 +28,19 @@ use crate::context::Context;
 use crate::rng::Rng;
 use rule::ActiveRule;
 
-/// The rules of a cluster. A clone is another handle to the same rules: one is the cluster's, the others belong to the
-/// tests that write rules.
-#[derive(Clone)]
+/// The rules of a cluster, as it has them. A clone is a copy that goes its own way, as all of a cluster's state does.
 pub(crate) struct Faults {
+    book: Book,
+}
+
+/// Where the rules are written. A clone is another handle to the same rules: one is the cluster's, the others belong to
+/// the tests that write rules.
+#[derive(Clone)]
+pub(crate) struct Book {
     rules: Arc<Mutex<Rules>>,
 }
 
+#[derive(Clone)]
 struct Rules {
     active: Vec<ActiveRule>,
     next_id: u64,
@@ -45,14 +51,19 @@ impl Faults {
     /// No rules; what they leave to chance is drawn from the seed.
     pub(crate) fn new(seed: u64) -> Self {
         let chance = Rng::stream(seed, "faults");
-        Self { rules: Arc::new(Mutex::new(Rules { active: Vec::new(), next_id: 0, chance })) }
+        Self { book: Book::new(Rules { active: Vec::new(), next_id: 0, chance }) }
+    }
+
+    /// Where a test writes its rules.
+    pub(crate) fn book(&self) -> Book {
+        self.book.clone()
     }
 
     /// Judges a request before it is handled: counts it for the rules that match, and says what they do to it.
     /// `entities` is asked only if there are rules.
     pub(crate) fn judge(&self, cx: &Context, request: &AnyRequest, entities: impl FnOnce() -> Entities) -> Verdict {
         let mut verdict = Verdict::default();
-        let rules = &mut *self.lock();
+        let rules = &mut *self.book.lock();
         if rules.active.is_empty() {
             return verdict;
         }
@@ -66,12 +77,18 @@ impl Faults {
 
     /// The rules that have not acted yet, in words. A test that expects its faults to happen asks at its end.
     pub(crate) fn unfired(&self) -> Vec<String> {
-        self.lock().active.iter().filter(|rule| rule.hits.count() == 0).map(ToString::to_string).collect()
+        self.book.lock().active.iter().filter(|rule| rule.hits.count() == 0).map(ToString::to_string).collect()
     }
 
     /// Ends all rules.
     pub(crate) fn clear(&self) {
-        self.lock().active.clear();
+        self.book.lock().active.clear();
+    }
+}
+
+impl Book {
+    fn new(rules: Rules) -> Self {
+        Self { rules: Arc::new(Mutex::new(rules)) }
     }
 
     fn install(&self, mut rule: ActiveRule) -> u64 {
@@ -91,8 +108,14 @@ impl Faults {
     }
 }
 
+impl Clone for Faults {
+    fn clone(&self) -> Self {
+        Self { book: Book::new(self.book.lock().clone()) }
+    }
+}
+
 impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.lock().active).finish()
+        f.debug_list().entries(&self.book.lock().active).finish()
     }
 }

@@ -60,6 +60,7 @@ pub(crate) enum Action {
 }
 
 /// A rule at work.
+#[derive(Clone)]
 pub(crate) struct ActiveRule {
     pub(crate) id: u64,
     pub(crate) selector: Selector,

@@ -34,7 +34,7 @@ use crate::config::Config;
 const NEW_MEMBER_JOIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// One group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ClassicGroup {
     state: GroupState,
     generation: i32,

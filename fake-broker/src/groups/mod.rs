@@ -124,7 +124,7 @@ struct Answer {
 }
 
 /// Every classic group, by id.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Groups {
     config: Arc<Config>,
     groups: BTreeMap<Str, ClassicGroup>,
@@ -265,7 +265,7 @@ fn left(member: &MemberIdentity, error: ErrorCode) -> MemberResponse {
 }
 
 /// Draws the ids of new members: a prefix and a UUID, as Kafka makes them, but from a seed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MemberIds {
     chance: Rng,
 }

@@ -21,7 +21,7 @@ impl FakeCluster {
     /// # }
     /// ```
     pub fn when(&self, apis: impl Into<Apis>) -> RuleBuilder {
-        RuleBuilder::new(self.look(|state| state.faults.clone()), apis.into())
+        RuleBuilder::new(self.look(|state| state.faults.book()), apis.into())
     }
 
     /// Ends all rules.

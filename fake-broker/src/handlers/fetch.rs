@@ -34,7 +34,7 @@ const HINT_VERSION: i16 = 16;
 const READ_COMMITTED: i8 = 1;
 
 /// A fetch that waits, or is about to be answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     session: SessionContext,
     wanted: Vec<Wanted>,

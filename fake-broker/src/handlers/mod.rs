@@ -9,6 +9,7 @@ use std::time::Duration;
 use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Versions};
 
 use crate::context::{Context, Outcome};
+use crate::faults::KafkaVersion;
 use crate::state::State;
 
 pub(crate) mod api_versions;
@@ -93,16 +94,19 @@ table! {
     }
 }
 
-/// The versions of an API that a node serves: what its Kafka version has, from the lowest that Kafka 4.4
-/// serves up. The codec may know more APIs and versions than nodes do.
+/// The versions of an API that a node serves: what its Kafka version has. The codec knows more APIs and versions.
 pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions> {
     if !SERVED.contains(&key) {
         return None;
     }
-    let real = state.nodes.find(node)?.version.versions(key)?;
-    let ours = key.offered()?;
-    let range = Versions { min: real.min.max(ours.min), max: real.max.min(ours.max) };
-    (range.min <= range.max).then_some(range)
+    let version = state.nodes.find(node)?.version;
+    let mut real = version.versions(key)?;
+    // Kafka 4 refuses Produce before version 3 and advertises it all the same: librdkafka takes a broker without
+    // version 0 for one that cannot compress (KAFKA-18659).
+    if key == ApiKey::Produce && version >= KafkaVersion::V4_0 {
+        real.min = 3;
+    }
+    real.intersection(&key.versions()?)
 }
 
 /// All APIs that a node serves, with the versions that it advertises, in the order of their keys.
@@ -110,12 +114,8 @@ pub(crate) fn advertised(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
     let mut keys = SERVED.to_vec();
     keys.sort_unstable();
     let range = |key| {
-        let served = versions(state, node, key)?;
-        // Kafka 4 refuses Produce before version 3 and says that it does not: librdkafka takes a broker without
-        // version 0 for one that cannot compress (KAFKA-18659). We keep to what a broker says.
-        let real = state.nodes.find(node)?.version.versions(key)?;
-        let min = if key == ApiKey::Produce { real.min } else { served.min };
-        Some((key, Versions { min, ..served }))
+        versions(state, node, key)?;
+        Some((key, state.nodes.find(node)?.version.versions(key)?))
     };
     keys.into_iter().filter_map(range).collect()
 }

@@ -51,13 +51,13 @@ pub(crate) enum Context {
 }
 
 /// The fetch sessions of one node.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FetchSessions {
     slots: usize,
     sessions: BTreeMap<i32, Session>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Session {
     /// The epoch that the next request must have.
     epoch: i32,
@@ -68,7 +68,7 @@ struct Session {
     partitions: Vec<Cached>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cached {
     wanted: Wanted,
     /// What the consumer was told last.

@@ -10,7 +10,7 @@ use super::epochs::{EpochEnd, LeaderEpochs};
 use super::producers::Producers;
 
 /// The log of a partition. All of its replicas are in step, so that the high watermark is the end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     batches: Vec<Stored>,
     start_offset: i64,

@@ -15,7 +15,7 @@ use krafka_protocol::records::BatchHeader;
 const REMEMBERED_BATCHES: usize = 5;
 
 /// The producers of one partition, by producer id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     entries: BTreeMap<i64, Entry>,
 }
