@@ -107,6 +107,26 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Switches the authorizer on: Kafka's `authorizer.class.name`, which is not set by default. From then on nobody may
+    /// do anything but [superusers](Self::super_user), and whom access rules allow it.
+    pub fn authorizer(mut self) -> Self {
+        self.config.acls.enabled = true;
+        self
+    }
+
+    /// Lets somebody do everything: one of Kafka's `super.users`, written `User:admin`. By default there are none.
+    pub fn super_user(mut self, principal: impl Into<Str>) -> Self {
+        self.config.acls.super_users.insert(principal.into());
+        self
+    }
+
+    /// Sets whether everyone may do everything with a resource that no access rule is about: Kafka's
+    /// `allow.everyone.if.no.acl.found`. The default is no.
+    pub fn allow_everyone_if_no_acl_found(mut self, allow: bool) -> Self {
+        self.config.acls.allow_everyone_if_no_acl_found = allow;
+        self
+    }
+
     /// Sets how many partitions a topic gets whose creator does not say: Kafka's `num.partitions`. The default is 1.
     pub fn default_partitions(mut self, partitions: i32) -> Self {
         self.config.default_partitions = partitions;

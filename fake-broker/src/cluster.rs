@@ -254,6 +254,7 @@ impl Cluster {
             request: id,
             connection,
             node,
+            principal: open.sasl.principal(),
             client_id: header.client_id,
             client_host: Str::from_static("/127.0.0.1"),
             key,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use krafka_protocol::Str;
 
+use crate::security::acls::Acls;
+
 /// The settings of a cluster, with Kafka's defaults where a test would not wish otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -15,6 +17,8 @@ pub(crate) struct Config {
     pub(crate) auto_create_topics: bool,
     /// User names and passwords; SASL is on when there is one.
     pub(crate) sasl_plain: BTreeMap<Str, Str>,
+    /// What the authorizer is told at the start.
+    pub(crate) acls: Acls,
     pub(crate) group_initial_rebalance_delay: Duration,
     pub(crate) group_min_session_timeout: Duration,
     pub(crate) group_max_session_timeout: Duration,
@@ -33,6 +37,7 @@ impl Default for Config {
             replication_factor: 1,
             auto_create_topics: false,
             sasl_plain: BTreeMap::new(),
+            acls: Acls::default(),
             group_initial_rebalance_delay: Duration::ZERO,
             group_min_session_timeout: Duration::from_secs(6),
             group_max_session_timeout: Duration::from_secs(30 * 60),

@@ -7,7 +7,8 @@ use krafka_protocol::{ApiKey, ErrorCode, Str};
 
 use crate::faults::Denial;
 use crate::purgatory::Waiting;
-use crate::security::acls::Operation;
+use crate::security::acls::{CLUSTER_NAME, Operation, ResourceType};
+use crate::security::principal::Principal;
 use crate::state::State;
 
 /// One connection of the cluster's life; never used twice.
@@ -33,6 +34,8 @@ pub(crate) struct Context {
     pub(crate) connection: ConnectionId,
     /// The node that was asked.
     pub(crate) node: i32,
+    /// Who asks, as far as the listener wanted to know.
+    pub(crate) principal: Principal,
     /// What the client calls itself.
     pub(crate) client_id: Option<Str>,
     /// Where the client is, in Kafka's form: `/127.0.0.1`.
@@ -60,34 +63,72 @@ impl Context {
 
     /// Why the client may not do this with a topic: a fault's reason, or the authorizer's. Handlers ask it where Kafka
     /// asks its authorizer: for each topic, before anything is done for it.
-    pub(crate) fn topic_error(&self, _state: &State, _operation: Operation, topic: &str) -> Option<ErrorCode> {
-        self.denials.iter().find_map(|denial| denial.topic(topic))
+    ///
+    /// Who may create on the cluster may create every topic.
+    pub(crate) fn topic_error(&self, state: &State, operation: Operation, topic: &str) -> Option<ErrorCode> {
+        let fault = self.denials.iter().find_map(|denial| denial.topic(topic));
+        fault.or_else(|| self.refused_topic(state, operation, topic))
     }
 
-    /// Why the client may not do this with a partition.
+    /// Why the client may not do this with a partition. The authorizer knows topics only.
     pub(crate) fn partition_error(
         &self,
-        _state: &State,
-        _operation: Operation,
+        state: &State,
+        operation: Operation,
         topic: &str,
         partition: i32,
     ) -> Option<ErrorCode> {
-        self.denials.iter().find_map(|denial| denial.partition(topic, partition))
+        let fault = self.denials.iter().find_map(|denial| denial.partition(topic, partition));
+        fault.or_else(|| self.refused_topic(state, operation, topic))
     }
 
     /// Why the client may not do this with a group.
-    pub(crate) fn group_error(&self, _state: &State, _operation: Operation, group: &str) -> Option<ErrorCode> {
-        self.denials.iter().find_map(|denial| denial.group(group))
+    pub(crate) fn group_error(&self, state: &State, operation: Operation, group: &str) -> Option<ErrorCode> {
+        let fault = self.denials.iter().find_map(|denial| denial.group(group));
+        let refusal = || self.refused(state, operation, ResourceType::Group, group);
+        fault.or_else(|| refusal().then_some(ErrorCode::GROUP_AUTHORIZATION_FAILED))
     }
 
     /// Why the client may not do this with a transactional id.
-    pub(crate) fn transactional_id_error(&self, _state: &State, _operation: Operation, _id: &str) -> Option<ErrorCode> {
-        self.denied()
+    pub(crate) fn transactional_id_error(&self, state: &State, operation: Operation, id: &str) -> Option<ErrorCode> {
+        let refusal = || self.refused(state, operation, ResourceType::TransactionalId, id);
+        self.denied().or_else(|| refusal().then_some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     }
 
     /// Why the client may not do this with the cluster.
-    pub(crate) fn cluster_error(&self, _state: &State, _operation: Operation) -> Option<ErrorCode> {
-        self.denied()
+    ///
+    /// Who may write to any topic may also write idempotently (KIP-679).
+    pub(crate) fn cluster_error(&self, state: &State, operation: Operation) -> Option<ErrorCode> {
+        let refusal = || {
+            let is_writer = || {
+                operation == Operation::IdempotentWrite
+                    && state.acls.allow_any(&self.principal, self.address(), Operation::Write, ResourceType::Topic)
+            };
+            self.refused(state, operation, ResourceType::Cluster, CLUSTER_NAME) && !is_writer()
+        };
+        self.denied().or_else(|| refusal().then_some(ErrorCode::CLUSTER_AUTHORIZATION_FAILED))
+    }
+
+    /// Whether the authorizer lets the client do this. What only shows more or less of an answer asks here; what can
+    /// be refused asks the functions above, because faults have a say there.
+    pub(crate) fn may(&self, state: &State, operation: Operation, resource_type: ResourceType, name: &str) -> bool {
+        state.acls.allow(&self.principal, self.address(), operation, resource_type, name)
+    }
+
+    /// The client's address alone.
+    pub(crate) fn address(&self) -> &str {
+        self.client_host.trim_start_matches('/')
+    }
+
+    fn refused(&self, state: &State, operation: Operation, resource_type: ResourceType, name: &str) -> bool {
+        !self.may(state, operation, resource_type, name)
+    }
+
+    fn refused_topic(&self, state: &State, operation: Operation, topic: &str) -> Option<ErrorCode> {
+        let is_creator =
+            || operation == Operation::Create && self.may(state, operation, ResourceType::Cluster, CLUSTER_NAME);
+        let is_refused = self.refused(state, operation, ResourceType::Topic, topic) && !is_creator();
+        is_refused.then_some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
     }
 }
 

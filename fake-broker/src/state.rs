@@ -23,6 +23,7 @@ use crate::offsets::Offsets;
 use crate::producer_ids::ProducerIds;
 use crate::purgatory::{Purgatory, WaitKey};
 use crate::rng::Rng;
+use crate::security::acls::Acls;
 use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, TopicSettings, Topics};
 
@@ -42,6 +43,7 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) faults: Faults,
     pub(crate) history: History,
+    pub(crate) acls: Acls,
     pub(crate) producer_ids: ProducerIds,
     /// Chance for ids of topics, sessions and members.
     pub(crate) ids: Rng,
@@ -57,6 +59,7 @@ impl State {
         Self {
             groups: Groups::new(config.clone()),
             faults: Faults::new(config.seed),
+            acls: config.acls.clone(),
             config,
             clock,
             nodes,

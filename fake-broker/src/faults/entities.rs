@@ -158,6 +158,9 @@ pub(crate) fn deny_late(response: &mut AnyResponse, denials: &[Denial], state: &
         AnyResponse::DescribeCluster(r) => whole(&mut r.error_code),
         AnyResponse::SaslHandshake(r) => whole(&mut r.error_code),
         AnyResponse::SaslAuthenticate(r) => whole(&mut r.error_code),
+        AnyResponse::DescribeAcls(r) => whole(&mut r.error_code),
+        AnyResponse::CreateAcls(r) => r.results.iter_mut().for_each(|result| whole(&mut result.error_code)),
+        AnyResponse::DeleteAcls(r) => r.filter_results.iter_mut().for_each(|result| whole(&mut result.error_code)),
         // Without a handler there is no answer.
         _ => {}
     }

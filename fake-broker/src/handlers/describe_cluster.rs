@@ -47,7 +47,7 @@ pub(crate) fn handle(
         ..DescribeClusterResponse::default()
     };
     if request.include_cluster_authorized_operations {
-        response.cluster_authorized_operations = operations::CLUSTER;
+        response.cluster_authorized_operations = operations::cluster(state, cx);
     }
     Outcome::Reply(response)
 }

@@ -43,11 +43,11 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
         ..MetadataResponse::default()
     };
     if (8..=10).contains(&cx.version) && request.include_cluster_authorized_operations {
-        response.cluster_authorized_operations = operations::CLUSTER;
+        response.cluster_authorized_operations = operations::cluster(state, cx);
     }
     if cx.version >= 8 && request.include_topic_authorized_operations {
         for topic in response.topics.iter_mut().filter(|topic| topic.error_code == 0) {
-            topic.topic_authorized_operations = operations::TOPIC;
+            topic.topic_authorized_operations = operations::topic(state, cx, topic.name.as_deref().unwrap_or_default());
         }
     }
     Outcome::Reply(response)

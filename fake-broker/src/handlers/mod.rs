@@ -15,9 +15,12 @@ use crate::state::State;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
+mod create_acls;
 mod create_partitions;
 mod create_topics;
+mod delete_acls;
 mod delete_topics;
+mod describe_acls;
 mod describe_cluster;
 pub(crate) mod fetch;
 mod find_coordinator;
@@ -87,6 +90,9 @@ table! {
         OffsetForLeaderEpoch => offset_for_leader_epoch,
         CreatePartitions => create_partitions,
         DescribeCluster => describe_cluster,
+        DescribeAcls => describe_acls,
+        CreateAcls => create_acls,
+        DeleteAcls => delete_acls,
     }
     plain: {
         SaslHandshake => sasl_handshake,

@@ -1,17 +1,30 @@
-//! What a client may do, as the bit field that Kafka answers when there is no authorizer: everything that exists.
+//! What a client may do, as the bit field that answers have room for: everything that exists where there is no
+//! authorizer.
 
-/// On a cluster: create, alter, describe, act for it, read and alter its configs, write idempotently.
-pub(crate) const CLUSTER: i32 = bits(&[5, 7, 8, 9, 10, 11, 12]);
-/// On a topic: read, write, create, delete, alter, describe, read and alter its configs.
-pub(crate) const TOPIC: i32 = bits(&[3, 4, 5, 6, 7, 8, 10, 11]);
+use crate::context::Context;
+use crate::security::acls::{CLUSTER_NAME, Operation, ResourceType};
+use crate::state::State;
 
-/// The bit of each of Kafka's `AclOperation` codes.
-const fn bits(operations: &[u32]) -> i32 {
-    let mut field = 0;
-    let mut index = 0;
-    while index < operations.len() {
-        field |= 1 << operations[index];
-        index += 1;
+/// On the cluster; nothing if the client may not see it.
+pub(crate) fn cluster(state: &State, cx: &Context) -> i32 {
+    if cx.may(state, Operation::Describe, ResourceType::Cluster, CLUSTER_NAME) {
+        on(state, cx, ResourceType::Cluster, CLUSTER_NAME)
+    } else {
+        0
     }
-    field
+}
+
+/// On a topic, which the client may see.
+pub(crate) fn topic(state: &State, cx: &Context, name: &str) -> i32 {
+    on(state, cx, ResourceType::Topic, name)
+}
+
+/// On a group, which the client may see.
+#[expect(dead_code, reason = "for the descriptions of groups, which are being written")]
+pub(crate) fn group(state: &State, cx: &Context, group: &str) -> i32 {
+    on(state, cx, ResourceType::Group, group)
+}
+
+fn on(state: &State, cx: &Context, resource_type: ResourceType, name: &str) -> i32 {
+    state.acls.allowed_operations(&cx.principal, cx.address(), resource_type, name)
 }

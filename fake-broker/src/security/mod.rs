@@ -1,4 +1,6 @@
-//! Who may speak to the cluster.
+//! Who may speak to the cluster, and what they may do.
 
+pub(crate) mod acl_filter;
 pub(crate) mod acls;
+pub(crate) mod principal;
 pub(crate) mod sasl;

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 use krafka_protocol::{ApiKey, ErrorCode, Str};
 
+use super::principal::Principal;
+
 /// The one mechanism that is enabled.
 pub(crate) const PLAIN: &str = "PLAIN";
 
@@ -62,6 +64,14 @@ impl Session {
             | (Self::Authenticating { .. }, ApiKey::SaslAuthenticate) => Entry::Granted,
             (Self::Greeting | Self::Introduced, _) => Entry::Closed,
             (Self::Authenticating { .. }, _) => Entry::Refused,
+        }
+    }
+
+    /// Who the client is, as far as it has shown.
+    pub(crate) fn principal(&self) -> Principal {
+        match self {
+            Self::Done(user) => Principal::user(user.clone()),
+            _ => Principal::anonymous(),
         }
     }
 
