@@ -190,6 +190,7 @@ impl Cluster {
                         self.ready.push_back(connection);
                     }
                 }
+                Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
                 Timer::Group(timer) => groups::timer_fired(&mut self.state, &timer, now),
             }
             self.settle(now);
@@ -340,6 +341,13 @@ impl Cluster {
             Waiting::Fetch(waiting) => {
                 handlers::fetch::resume(&mut self.state, &exchange.cx, waiting, look).map(AnyResponse::Fetch)
             }
+            Waiting::Produce(waiting) => {
+                handlers::produce::resume(&self.state, &exchange.cx, waiting, look).map(AnyResponse::Produce)
+            }
+            Waiting::DeleteRecords(waiting) => {
+                let outcome = handlers::delete_records::resume(&self.state, &exchange.cx, waiting, look);
+                outcome.map(AnyResponse::DeleteRecords)
+            }
             Waiting::Group => Outcome::Park(Waiting::Group),
         };
         self.conclude(request, outcome, now);
@@ -378,10 +386,7 @@ impl Cluster {
                 }
             }
             Outcome::Park(waiting) => {
-                let timer = match &waiting {
-                    Waiting::Fetch(fetch) => Some(self.state.timers.set(fetch.deadline(), Timer::Expire(request))),
-                    Waiting::Group => None,
-                };
+                let timer = waiting.deadline().map(|due| self.state.timers.set(due, Timer::Expire(request)));
                 self.state.purgatory.park(request, waiting, timer);
             }
             Outcome::NoReply => {

@@ -2,12 +2,16 @@
 
 use std::time::Instant;
 
+use krafka_protocol::records::Batch;
 use krafka_protocol::{Str, Uuid};
 
 use crate::coordinators;
 use crate::groups;
+use crate::log::Appended;
+use crate::purgatory::WaitKey;
 use crate::state::State;
-use crate::topics::{Partition, Topic};
+use crate::timers::Timer;
+use crate::topics::{Partition, Topic, TopicSettings};
 
 impl State {
     /// Deletes a topic. Those who wait for it learn that it is gone.
@@ -51,9 +55,56 @@ impl State {
     /// Loses the records of a partition from `offset` on, and elects its leader again.
     pub(crate) fn truncate(&mut self, topic: &str, index: i32, offset: i64, now: Instant) {
         if let Some(partition) = self.topics.partition_mut(topic, index) {
-            partition.log.truncate(offset);
+            partition.truncate(offset);
             self.bump_leader_epoch(topic, index, now);
         }
+    }
+
+    /// Appends a batch that was found valid to a partition, and lets those who wait for it know.
+    pub(crate) fn append(&mut self, topic: Uuid, index: i32, batch: &Batch, now: Instant) -> Option<Appended> {
+        let now_ms = self.clock.millis(now);
+        let found = self.topics.by_id_mut(topic)?;
+        let partition = found.partitions.get_mut(usize::try_from(index).ok()?)?;
+        let appended = partition.append(batch, &found.settings, now_ms, now);
+        let shrink = partition.next_shrink();
+        if let Some(due) = shrink {
+            self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
+        }
+        self.wake_partition(topic, index);
+        Some(appended)
+    }
+
+    /// Makes a partition begin at `offset`, and lets those who wait for it know.
+    pub(crate) fn delete_records(&mut self, topic: Uuid, index: i32, offset: i64) {
+        if let Some(partition) = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)) {
+            partition.log.delete_before(offset);
+            self.wake_partition(topic, index);
+        }
+    }
+
+    /// Throws replicas out of sync that have lagged too long.
+    pub(crate) fn shrink_isr(&mut self, topic: Uuid, index: i32, now: Instant) {
+        let Some(found) = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)) else { return };
+        if found.shrink_isr(now) {
+            self.wake_partition(topic, index);
+        }
+    }
+
+    /// Makes a follower stop fetching, or catch up again.
+    pub(crate) fn set_lag(&mut self, topic: &str, index: i32, node: i32, lags: bool) -> bool {
+        let is_up = self.nodes.is_up(node);
+        let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) else { return false };
+        let Some(partition) = self.topics.partition_mut(topic, index) else { return false };
+        if !partition.replicas.contains(&node) || (lags && partition.leader == Some(node)) {
+            return false;
+        }
+        if lags {
+            partition.hold(node);
+        } else {
+            partition.release(node, is_up);
+        }
+        self.wake_partition(id, index);
+        true
     }
 
     /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
@@ -72,22 +123,34 @@ impl State {
         if let Some(sessions) = self.sessions.get_mut(&node) {
             sessions.clear();
         }
-        self.change_partitions(|partition| partition.node_died(node), now);
+        let live = self.nodes.live_ids();
+        self.change_partitions(
+            |partition, settings| partition.node_died(node, settings.unclean_leader_election, &live),
+            now,
+        );
     }
 
     /// Brings a node back: it catches up, and leads what nobody else may lead.
     pub(crate) fn node_returned(&mut self, node: i32, now: Instant) {
         self.nodes.set_up(node, true);
-        self.change_partitions(|partition| partition.node_returned(node), now);
+        self.change_partitions(
+            |partition, settings| partition.node_returned(node, settings.unclean_leader_election),
+            now,
+        );
     }
 
     /// Changes all partitions, and follows up on those whose leader changed.
-    fn change_partitions(&mut self, mut change: impl FnMut(&mut Partition) -> bool, now: Instant) {
+    fn change_partitions(&mut self, mut change: impl FnMut(&mut Partition, &TopicSettings) -> bool, now: Instant) {
         let mut changed = Vec::new();
         for topic in self.topics.iter_mut() {
             for (index, partition) in (0_i32..).zip(&mut topic.partitions) {
-                if change(partition) {
+                let before = partition.log.high_watermark();
+                if change(partition, &topic.settings) {
                     changed.push((topic.name.clone(), index));
+                }
+                // Who dies holds the high watermark back no longer.
+                if partition.log.high_watermark() != before {
+                    self.purgatory.wake(WaitKey { topic: topic.id, partition: index });
                 }
             }
         }

@@ -51,6 +51,7 @@ mod history;
 mod log;
 mod nodes;
 mod offsets;
+mod partition;
 mod producer_ids;
 mod purgatory;
 mod rng;

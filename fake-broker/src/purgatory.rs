@@ -5,11 +5,12 @@
 //! is answered by its group, through [`State::answer`](crate::state::State::answer).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use krafka_protocol::Uuid;
 
 use crate::context::RequestId;
-use crate::handlers::fetch;
+use crate::handlers::{delete_records, fetch, produce};
 use crate::timers::TimerId;
 
 /// What a request waits for.
@@ -17,8 +18,34 @@ use crate::timers::TimerId;
 pub(crate) enum Waiting {
     /// Records in one of its partitions, or anything else that changes its answer.
     Fetch(fetch::Waiting),
+    /// Replicas in sync that have not got what was produced.
+    Produce(produce::Waiting),
+    /// Replicas that have not deleted what is to be deleted.
+    DeleteRecords(delete_records::Waiting),
     /// Its group's decision.
     Group,
+}
+
+impl Waiting {
+    /// When it is answered whatever there is; a group decides for itself.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Fetch(fetch) => Some(fetch.deadline()),
+            Self::Produce(produce) => Some(produce.deadline()),
+            Self::DeleteRecords(delete) => Some(delete.deadline()),
+            Self::Group => None,
+        }
+    }
+
+    /// The partitions whose news it waits for.
+    fn watched(&self) -> Vec<WaitKey> {
+        match self {
+            Self::Fetch(fetch) => fetch.watched().collect(),
+            Self::Produce(produce) => produce.watched().collect(),
+            Self::DeleteRecords(delete) => delete.watched().collect(),
+            Self::Group => Vec::new(),
+        }
+    }
 }
 
 /// Something that waiting requests watch.
@@ -48,10 +75,8 @@ pub(crate) struct Parked {
 impl Purgatory {
     /// Lets a request wait.
     pub(crate) fn park(&mut self, request: RequestId, waiting: Waiting, timer: Option<TimerId>) {
-        if let Waiting::Fetch(fetch) = &waiting {
-            for key in fetch.watched() {
-                self.watchers.entry(key).or_default().insert(request);
-            }
+        for key in waiting.watched() {
+            self.watchers.entry(key).or_default().insert(request);
         }
         self.parked.insert(request, Parked { waiting, timer });
     }
@@ -60,13 +85,11 @@ impl Purgatory {
     pub(crate) fn remove(&mut self, request: RequestId) -> Option<Parked> {
         let parked = self.parked.remove(&request)?;
         self.woken.remove(&request);
-        if let Waiting::Fetch(fetch) = &parked.waiting {
-            for key in fetch.watched() {
-                if let Some(watchers) = self.watchers.get_mut(&key) {
-                    watchers.remove(&request);
-                    if watchers.is_empty() {
-                        self.watchers.remove(&key);
-                    }
+        for key in parked.waiting.watched() {
+            if let Some(watchers) = self.watchers.get_mut(&key) {
+                watchers.remove(&request);
+                if watchers.is_empty() {
+                    self.watchers.remove(&key);
                 }
             }
         }

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use krafka_protocol::Uuid;
+
 use crate::context::{ConnectionId, RequestId};
 use crate::groups;
 
@@ -20,6 +22,13 @@ pub(crate) enum Timer {
     Write(RequestId),
     /// Read on from a connection that was throttled.
     Unmute(ConnectionId),
+    /// Throw a partition's replicas out of sync that have lagged too long.
+    ShrinkIsr {
+        /// The topic's id.
+        topic: Uuid,
+        /// The partition's index.
+        partition: i32,
+    },
     /// Something inside a group: a session that ends, a rebalance that has waited long enough.
     Group(groups::Timer),
 }

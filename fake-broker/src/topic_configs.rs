@@ -66,14 +66,15 @@ pub(crate) fn parse<'a>(given: impl Iterator<Item = (&'a Str, Option<&'a Str>)>)
         if !DEFAULTS.iter().any(|(known, _)| *name == **known) {
             return Err(format!("Unknown topic config name: {name}"));
         }
-        apply(&mut settings, name, value)?;
+        validate(name, value)?;
+        settings.set(name, value);
         settings.given.insert(name.clone(), value.clone());
     }
     Ok(settings)
 }
 
-/// Does what a setting says, if it is one that changes how the cluster behaves.
-fn apply(settings: &mut TopicSettings, name: &str, value: &str) -> Result<(), String> {
+/// Says in Kafka's way what is wrong with a value.
+fn validate(name: &str, value: &str) -> Result<(), String> {
     let invalid = |reason: &str| format!("Invalid value {value} for configuration {name}: {reason}");
     let number = |least: i64| match value.trim().parse::<i64>() {
         Ok(number) if number >= least => Ok(number),
@@ -82,22 +83,19 @@ fn apply(settings: &mut TopicSettings, name: &str, value: &str) -> Result<(), St
     };
     match name {
         "max.message.bytes" => {
-            settings.max_message_bytes = i32::try_from(number(0)?).map_err(|_| invalid("Not a number of type INT"))?;
+            i32::try_from(number(0)?).map_err(|_| invalid("Not a number of type INT"))?;
         }
-        "min.insync.replicas" => settings.min_insync_replicas = usize::try_from(number(1)?).unwrap_or(usize::MAX),
-        "message.timestamp.type" => {
-            settings.log_append_time = match value {
-                "CreateTime" => false,
-                "LogAppendTime" => true,
-                _ => return Err(invalid("String must be one of: CreateTime, LogAppendTime")),
-            };
+        "min.insync.replicas" => {
+            number(1)?;
+        }
+        "message.timestamp.type" if !["CreateTime", "LogAppendTime"].contains(&value) => {
+            return Err(invalid("String must be one of: CreateTime, LogAppendTime"));
         }
         "cleanup.policy" => {
-            let policies: Vec<_> = value.split(',').map(str::trim).filter(|policy| !policy.is_empty()).collect();
-            if policies.iter().any(|policy| !["compact", "delete"].contains(policy)) {
+            let mut policies = value.split(',').map(str::trim).filter(|policy| !policy.is_empty());
+            if policies.any(|policy| !["compact", "delete"].contains(&policy)) {
                 return Err(invalid("String must be one of: compact, delete"));
             }
-            settings.compacted = policies.contains(&"compact");
         }
         "compression.type" if !CODECS.contains(&value) => {
             return Err(invalid(&format!("String must be one of: {}", CODECS.join(", "))));

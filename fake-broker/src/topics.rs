@@ -1,14 +1,11 @@
-//! The topics of a cluster: their ids, names, settings and partitions, and who leads each partition.
-//!
-//! All nodes share one truth: what a leader has appended, every in-sync replica has. Leadership follows KRaft's rules:
-//! a leader that dies is replaced by the first live replica in sync, each change of leader raises the leader epoch, and
-//! a partition whose last in-sync replica died has no leader until that replica is back.
+//! The topics of a cluster: their ids, names, settings and partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use krafka_protocol::compression::Compression;
 use krafka_protocol::{Str, Uuid};
 
-use crate::log::Log;
+pub(crate) use crate::partition::Partition;
 
 /// The longest topic name: Kafka makes a directory of it, with room for the partition.
 const MAX_NAME_LENGTH: usize = 249;
@@ -36,19 +33,29 @@ pub(crate) struct TopicSettings {
     pub(crate) max_message_bytes: i32,
     pub(crate) min_insync_replicas: usize,
     pub(crate) log_append_time: bool,
+    /// Whether `cleanup.policy` names `compact`.
     pub(crate) compacted: bool,
+    /// Whether `cleanup.policy` names `delete`.
+    pub(crate) deletes: bool,
+    /// The codec that batches are stored in; none keeps what the producer took.
+    pub(crate) compression: Option<Compression>,
+    pub(crate) delete_retention_ms: i64,
+    pub(crate) max_compaction_lag_ms: i64,
+    pub(crate) min_compaction_lag_ms: i64,
+    /// `min.cleanable.dirty.ratio` in millionths.
+    pub(crate) min_dirty_ppm: u32,
+    /// The most bytes that are kept, or -1.
+    pub(crate) retention_bytes: i64,
+    /// For how long records are kept, or -1.
+    pub(crate) retention_ms: i64,
+    pub(crate) segment_bytes: usize,
+    pub(crate) segment_ms: i64,
+    pub(crate) timestamp_after_max_ms: i64,
+    pub(crate) timestamp_before_max_ms: i64,
+    /// Whether a replica out of sync may lead.
+    pub(crate) unclean_leader_election: bool,
     /// What was set by name at creation, to be echoed and described.
     pub(crate) given: BTreeMap<Str, Str>,
-}
-
-/// A partition: who holds it, who leads it, and its log.
-#[derive(Clone, Debug)]
-pub(crate) struct Partition {
-    pub(crate) replicas: Vec<i32>,
-    pub(crate) isr: Vec<i32>,
-    pub(crate) leader: Option<i32>,
-    pub(crate) leader_epoch: i32,
-    pub(crate) log: Log,
 }
 
 impl Topics {
@@ -141,69 +148,49 @@ impl Topic {
     }
 }
 
-impl Partition {
-    /// A new partition on `replicas`, of which `live` are up; the first of those leads.
-    pub(crate) fn new(replicas: Vec<i32>, live: &BTreeSet<i32>) -> Self {
-        let isr: Vec<i32> = replicas.iter().copied().filter(|replica| live.contains(replica)).collect();
-        let leader = isr.first().copied();
-        let mut log = Log::default();
-        log.begin_epoch(0);
-        Self { isr: if isr.is_empty() { replicas.clone() } else { isr }, replicas, leader, leader_epoch: 0, log }
-    }
-
-    /// Makes `node`, which is a live replica, the leader. Moving to the present leader changes nothing.
-    pub(crate) fn lead(&mut self, node: i32) -> bool {
-        if self.leader == Some(node) {
-            return false;
-        }
-        self.change_leader(Some(node));
-        if !self.isr.contains(&node) {
-            self.isr.push(node);
-        }
-        true
-    }
-
-    /// Raises the leader epoch without a change of leader, as a controller does when it re-elects the same one.
-    pub(crate) fn bump_epoch(&mut self) {
-        self.change_leader(self.leader);
-    }
-
-    /// Takes a dead node out of the in-sync replicas and elects another leader if it led. Says if the leader changed.
-    pub(crate) fn node_died(&mut self, node: i32) -> bool {
-        // The last in-sync replica stays in the set: only it has everything, so that only it may lead again.
-        if self.isr.len() > 1 {
-            self.isr.retain(|&replica| replica != node);
-        }
-        if self.leader != Some(node) {
-            return false;
-        }
-        let successor = self.replicas.iter().copied().find(|replica| *replica != node && self.isr.contains(replica));
-        self.change_leader(successor);
-        true
-    }
-
-    /// Lets a node that is back catch up, and lead if nobody does. Says if the leader changed.
-    pub(crate) fn node_returned(&mut self, node: i32) -> bool {
-        if !self.replicas.contains(&node) {
-            return false;
-        }
-        if self.leader.is_none() {
-            if !self.isr.contains(&node) {
-                return false;
+impl TopicSettings {
+    /// Does what a setting says, if it is one that changes how the cluster behaves. The value was found valid.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        let value = value.trim();
+        let number = |default: i64| value.parse().unwrap_or(default);
+        let default = Self::default();
+        match name {
+            "cleanup.policy" => {
+                let has = |policy| value.split(',').any(|one| one.trim() == policy);
+                (self.compacted, self.deletes) = (has("compact"), has("delete"));
             }
-            self.change_leader(Some(node));
-            return true;
+            "compression.type" => self.compression = codec(value),
+            "delete.retention.ms" => self.delete_retention_ms = number(default.delete_retention_ms),
+            "max.compaction.lag.ms" => self.max_compaction_lag_ms = number(default.max_compaction_lag_ms),
+            "max.message.bytes" => self.max_message_bytes = value.parse().unwrap_or(default.max_message_bytes),
+            "message.timestamp.after.max.ms" => self.timestamp_after_max_ms = number(default.timestamp_after_max_ms),
+            "message.timestamp.before.max.ms" => self.timestamp_before_max_ms = number(default.timestamp_before_max_ms),
+            "message.timestamp.type" => self.log_append_time = value == "LogAppendTime",
+            "min.cleanable.dirty.ratio" => {
+                let ratio = value.parse::<f64>().unwrap_or(0.5).clamp(0.0, 1.0);
+                self.min_dirty_ppm = (ratio * 1_000_000.0).round() as u32;
+            }
+            "min.compaction.lag.ms" => self.min_compaction_lag_ms = number(default.min_compaction_lag_ms),
+            "min.insync.replicas" => self.min_insync_replicas = value.parse().unwrap_or(default.min_insync_replicas),
+            "retention.bytes" => self.retention_bytes = number(default.retention_bytes),
+            "retention.ms" => self.retention_ms = number(default.retention_ms),
+            "segment.bytes" => self.segment_bytes = value.parse().unwrap_or(default.segment_bytes),
+            "segment.ms" => self.segment_ms = number(default.segment_ms),
+            "unclean.leader.election.enable" => self.unclean_leader_election = value.eq_ignore_ascii_case("true"),
+            _ => {}
         }
-        if !self.isr.contains(&node) {
-            self.isr.push(node);
-        }
-        false
     }
+}
 
-    fn change_leader(&mut self, leader: Option<i32>) {
-        self.leader = leader;
-        self.leader_epoch += 1;
-        self.log.begin_epoch(self.leader_epoch);
+/// The codec of that name in `compression.type`: none for `producer`.
+fn codec(name: &str) -> Option<Compression> {
+    match name {
+        "uncompressed" => Some(Compression::None),
+        "gzip" => Some(Compression::Gzip),
+        "snappy" => Some(Compression::Snappy),
+        "lz4" => Some(Compression::Lz4),
+        "zstd" => Some(Compression::Zstd),
+        _ => None,
     }
 }
 
@@ -215,6 +202,19 @@ impl Default for TopicSettings {
             min_insync_replicas: 1,
             log_append_time: false,
             compacted: false,
+            deletes: true,
+            compression: None,
+            delete_retention_ms: 86_400_000,
+            max_compaction_lag_ms: i64::MAX,
+            min_compaction_lag_ms: 0,
+            min_dirty_ppm: 500_000,
+            retention_bytes: -1,
+            retention_ms: 604_800_000,
+            segment_bytes: 1 << 30,
+            segment_ms: 604_800_000,
+            timestamp_after_max_ms: 3_600_000,
+            timestamp_before_max_ms: i64::MAX,
+            unclean_leader_election: false,
             given: BTreeMap::new(),
         }
     }
@@ -250,43 +250,6 @@ pub fn validate_name(name: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn partition() -> Partition {
-        Partition::new(vec![1, 2, 3], &BTreeSet::from([1, 2, 3]))
-    }
-
-    #[test]
-    fn the_next_live_replica_leads_at_a_higher_epoch() {
-        let mut partition = partition();
-
-        assert!(partition.node_died(1));
-
-        assert_eq!((partition.leader, partition.leader_epoch, partition.isr), (Some(2), 1, vec![2, 3]));
-    }
-
-    #[test]
-    fn the_last_replica_in_sync_is_the_only_one_that_may_lead_again() {
-        let mut partition = partition();
-        for node in [1, 2, 3] {
-            partition.node_died(node);
-        }
-        assert_eq!((partition.leader, partition.isr.clone()), (None, vec![3]));
-
-        assert!(!partition.node_returned(1));
-        assert!(partition.node_returned(3));
-
-        assert_eq!((partition.leader, partition.leader_epoch), (Some(3), 4));
-    }
-
-    #[test]
-    fn a_follower_that_is_back_is_in_sync_but_does_not_lead() {
-        let mut partition = partition();
-        partition.node_died(1);
-
-        assert!(!partition.node_returned(1));
-
-        assert_eq!((partition.leader, partition.isr), (Some(2), vec![2, 3, 1]));
-    }
 
     #[test]
     fn names_follow_kafkas_rules() {

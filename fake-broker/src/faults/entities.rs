@@ -70,6 +70,8 @@ impl Entities {
                 let by_state = r.topics.iter();
                 entities.add(by_state.map(|t| (t.name.clone().or_else(|| name_of(&t.topic_id)), Vec::new())));
             }
+            AnyRequest::DeleteRecords(r) => entities
+                .add(r.topics.iter().map(|t| (Some(t.name.clone()), indexes(&t.partitions, |p| p.partition_index)))),
             AnyRequest::FindCoordinator(r) if r.key_type == 0 => {
                 entities.groups.clone_from(&r.coordinator_keys);
                 if r.coordinator_keys.is_empty() {
@@ -145,6 +147,10 @@ pub(crate) fn deny_late(response: &mut AnyResponse, denials: &[Denial], state: &
             r.results.iter_mut().for_each(|t| topic(&mut t.error_code, Some(t.name.clone())));
         }
         AnyResponse::DeleteTopics(r) => r.responses.iter_mut().for_each(|t| topic(&mut t.error_code, t.name.clone())),
+        AnyResponse::DeleteRecords(r) => r.topics.iter_mut().for_each(|t| {
+            let name = Some(t.name.clone());
+            t.partitions.iter_mut().for_each(|p| partition(&mut p.error_code, &name, p.partition_index));
+        }),
         AnyResponse::FindCoordinator(r) => {
             whole(&mut r.error_code);
             r.coordinators.iter_mut().for_each(|c| group(&mut c.error_code, &c.key));

@@ -51,4 +51,31 @@ impl FakeCluster {
         assert!(self.leader_epoch(topic, partition).is_some(), "there is no partition {topic}-{partition}");
         self.control(|state, now| state.truncate(topic, partition, offset, now));
     }
+
+    /// Makes a follower stop fetching from its leader, as if its disk hung: it serves what it has, and holds the high
+    /// watermark back, until it is thrown out of the in-sync replicas 30 s (`replica.lag.time.max.ms`) after the leader
+    /// got more. If it is made the leader then, what it lacks is lost for everyone: an unclean election.
+    ///
+    /// # Panics
+    ///
+    /// If the node has no replica of the partition, or leads it.
+    pub fn lag(&self, node: i32, topic: &str, partition: i32) {
+        let lags = self.control(|state, _| state.set_lag(topic, partition, node, true));
+        assert!(lags, "node {node} does not follow the leader of {topic}-{partition}");
+    }
+
+    /// Lets a follower fetch again that [`lag`](Self::lag) stopped: it catches up, and is in sync.
+    ///
+    /// # Panics
+    ///
+    /// If the node has no replica of the partition.
+    pub fn catch_up(&self, node: i32, topic: &str, partition: i32) {
+        let follows = self.control(|state, _| state.set_lag(topic, partition, node, false));
+        assert!(follows, "node {node} has no replica of {topic}-{partition}");
+    }
+
+    /// Returns the in-sync replicas of a partition.
+    pub fn in_sync_replicas(&self, topic: &str, partition: i32) -> Vec<i32> {
+        self.look(|state| state.topics.partition(topic, partition).map(|found| found.isr.clone()).unwrap_or_default())
+    }
 }

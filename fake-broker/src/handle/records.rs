@@ -30,7 +30,8 @@ impl FakeCluster {
         records
     }
 
-    /// Returns the offset that a partition's next record will have.
+    /// Returns the first offset of a partition that a consumer does not see: where the next record will be, or the
+    /// first that a replica in sync does not have.
     pub fn high_watermark(&self, topic: &str, partition: i32) -> Option<i64> {
         self.look(|state| Some(state.topics.partition(topic, partition)?.log.high_watermark()))
     }
@@ -43,10 +44,8 @@ impl FakeCluster {
     /// Deletes all records below an offset, as retention does: the partition begins there.
     pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
         self.control(|state, _| {
-            let Some(id) = state.topics.by_name(topic).map(|topic| topic.id) else { return };
-            if let Some(cut) = state.topics.partition_mut(topic, partition) {
-                cut.log.delete_before(before);
-                state.wake_partition(id, partition);
+            if let Some(id) = state.topics.by_name(topic).map(|topic| topic.id) {
+                state.delete_records(id, partition, before);
             }
         });
     }

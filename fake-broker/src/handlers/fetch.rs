@@ -17,6 +17,7 @@ use super::sessions::{self, Context as SessionContext, Wanted};
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
 use crate::log::{EpochEnd, Log};
+use crate::partition::Replica;
 use crate::purgatory::{WaitKey, Waiting as Parked};
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -147,8 +148,9 @@ fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> Vec<(Wanted, Part
     let mut answered = Vec::with_capacity(waiting.wanted.len());
     for wanted in &waiting.wanted {
         let room = left.min(usize::try_from(wanted.ask.partition_max_bytes).unwrap_or(0));
-        let read = find(state, cx, wanted)
-            .and_then(|partition| read(partition, &wanted.ask, waiting.read_committed, room, at_least_one));
+        let read = find(state, cx, wanted).and_then(|(partition, replica)| {
+            read(partition, replica, &wanted.ask, waiting.read_committed, room, at_least_one)
+        });
         let data = read.unwrap_or_else(|code| PartitionData { error_code: code.0, ..empty(&wanted.ask) });
         let bytes = data.records.as_ref().map_or(0, bytes::Bytes::len);
         if bytes > 0 {
@@ -160,8 +162,8 @@ fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> Vec<(Wanted, Part
     answered
 }
 
-/// Finds the partition that is wanted, if the node may serve it.
-fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Partition, ErrorCode> {
+/// Finds the partition that is wanted, and what the node has of it, if the node may serve it.
+fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<(&'a Partition, Replica), ErrorCode> {
     let topic = find_topic(state, wanted);
     // A fault may name a topic that does not exist.
     let name = topic.as_ref().map_or(&wanted.topic, |topic| &topic.name);
@@ -172,10 +174,8 @@ fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Parti
     leadership::check_epoch(partition, wanted.ask.current_leader_epoch)?;
     if cx.version < FOLLOWER_VERSION {
         leadership::check_leader(partition, cx.node)?;
-    } else if !partition.replicas.contains(&cx.node) {
-        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
-    Ok(partition)
+    Ok((partition, partition.replica(cx.node).ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?))
 }
 
 fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {
@@ -194,41 +194,44 @@ fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorC
     })
 }
 
-/// Reads from a partition. All replicas have the same log, so that it does not matter which one is asked.
+/// Reads what a replica has of a partition.
 fn read(
     partition: &Partition,
+    replica: Replica,
     ask: &FetchPartition,
     read_committed: bool,
     max_bytes: usize,
     at_least_one: bool,
 ) -> Result<PartitionData, ErrorCode> {
     let log = &partition.log;
+    let last_stable_offset = log.last_stable_offset().min(replica.high_watermark);
     let mut data = PartitionData {
-        high_watermark: log.high_watermark(),
-        last_stable_offset: log.last_stable_offset(),
-        log_start_offset: log.start_offset(),
+        high_watermark: replica.high_watermark,
+        last_stable_offset,
+        log_start_offset: replica.start_offset,
         aborted_transactions: read_committed.then(Vec::new),
         ..empty(ask)
     };
-    if let Some(end) = diverges(log, ask)? {
+    if let Some(end) = diverges(log, replica, ask)? {
         data.diverging_epoch = EpochEndOffset { epoch: end.epoch, end_offset: end.end_offset };
         return Ok(data);
     }
-    if ask.fetch_offset < log.start_offset() || ask.fetch_offset > log.end_offset() {
+    if !(replica.start_offset..=replica.end_offset).contains(&ask.fetch_offset) {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
-    let limit = if read_committed { log.last_stable_offset() } else { log.high_watermark() };
+    let limit = if read_committed { last_stable_offset } else { replica.high_watermark };
     data.records = Some(log.read(ask.fetch_offset, limit, max_bytes, at_least_one));
     Ok(data)
 }
 
 /// Whether what the client fetched last is not what the log has: where its epoch ends here (KIP-595).
-fn diverges(log: &Log, ask: &FetchPartition) -> Result<Option<EpochEnd>, ErrorCode> {
+fn diverges(log: &Log, replica: Replica, ask: &FetchPartition) -> Result<Option<EpochEnd>, ErrorCode> {
     if ask.last_fetched_epoch < 0 {
         return Ok(None);
     }
     let end = log.end_of_epoch(ask.last_fetched_epoch);
-    if end == EpochEnd::UNDEFINED || ask.fetch_offset < log.start_offset() {
+    let end = EpochEnd { end_offset: end.end_offset.min(replica.end_offset), ..end };
+    if end == EpochEnd::UNDEFINED || ask.fetch_offset < replica.start_offset {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
     Ok((end.epoch < ask.last_fetched_epoch || end.end_offset < ask.fetch_offset).then_some(end))

@@ -32,6 +32,8 @@ const EARLIEST_PENDING_UPLOAD: i64 = -6;
 const EPOCH_VERSION: i16 = 4;
 /// The isolation level of a consumer that reads committed records only.
 const READ_COMMITTED: i8 = 1;
+/// A client, as a replica.
+const CONSUMER: i32 = -1;
 /// A tool that debugs a replica, and asks whoever it likes.
 const DEBUGGING_REPLICA: i32 = -2;
 
@@ -101,17 +103,29 @@ fn find(
     }
 
     let log = &partition.log;
-    let end = if request.isolation_level == READ_COMMITTED { log.last_stable_offset() } else { log.high_watermark() };
+    let is_client = request.replica_id == CONSUMER;
+    // After an election the high watermark may be behind what the last leader had given out already.
+    let lags = is_client && log.epoch_start() > log.high_watermark();
+    let unavailable = if cx.version >= 5 { ErrorCode::OFFSET_NOT_AVAILABLE } else { ErrorCode::LEADER_NOT_AVAILABLE };
+    let end = if !is_client {
+        log.end_offset()
+    } else if request.isolation_level == READ_COMMITTED {
+        log.last_stable_offset()
+    } else {
+        log.high_watermark()
+    };
     Ok(match ask.timestamp {
+        LATEST if lags => return Err(unavailable),
         LATEST => Found::at(end, Some(partition.leader_epoch)),
         EARLIEST | EARLIEST_LOCAL => Found::at(log.start_offset(), log.epoch_of(log.start_offset())),
         MAX_TIMESTAMP => {
-            log.max_timestamp().map_or(Found::NOTHING, |(highest, batch)| first_since(log, batch, highest, end))
+            let found = log.max_timestamp().and_then(|(highest, batch)| first_since(log, batch, highest));
+            below(end, found, lags.then_some(unavailable))?
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Found::NOTHING,
         timestamp => {
-            let mut candidates = log.batches_since(timestamp).map(|batch| first_since(log, batch, timestamp, end));
-            candidates.find(|found| found.offset >= 0).unwrap_or(Found::NOTHING)
+            let found = log.batches_since(timestamp).find_map(|batch| first_since(log, batch, timestamp));
+            below(end, found, lags.then_some(unavailable))?
         }
     })
 }
@@ -128,22 +142,28 @@ fn is_known(timestamp: i64, version: i16) -> bool {
     }
 }
 
-/// The first record of a batch with this timestamp or a later one, if it lies in the log and below `end`.
-fn first_since(log: &Log, batch: &Bytes, timestamp: i64, end: i64) -> Found {
-    let mut decompressor = Decompressor::default();
-    let Some(Ok(batch)) = Batches::new(batch.clone()).next() else { return Found::NOTHING };
-    let Ok(records) = batch.records(&mut decompressor) else { return Found::NOTHING };
-    let mut records = records.iter().filter_map(Result::ok);
-    let found = records.find(|record| record.timestamp >= timestamp && record.offset >= log.start_offset());
-    match found {
-        Some(record) if record.offset < end => Found {
-            timestamp: record.timestamp,
-            offset: record.offset,
-            leader_epoch: log.epoch_of(record.offset).unwrap_or(-1),
-            code: ErrorCode::NONE,
-        },
-        _ => Found::NOTHING,
+/// What was found, if it lies below `end`.
+fn below(end: i64, found: Option<Found>, beyond: Option<ErrorCode>) -> Result<Found, ErrorCode> {
+    match (found, beyond) {
+        (Some(found), _) if found.offset < end => Ok(found),
+        (_, Some(code)) => Err(code),
+        (_, None) => Ok(Found::NOTHING),
     }
+}
+
+/// The first record of a batch with this timestamp or a later one, if it lies in the log.
+fn first_since(log: &Log, batch: &Bytes, timestamp: i64) -> Option<Found> {
+    let mut decompressor = Decompressor::default();
+    let batch = Batches::new(batch.clone()).next()?.ok()?;
+    let records = batch.records(&mut decompressor).ok()?;
+    let mut records = records.iter().filter_map(Result::ok);
+    let record = records.find(|record| record.timestamp >= timestamp && record.offset >= log.start_offset())?;
+    Some(Found {
+        timestamp: record.timestamp,
+        offset: record.offset,
+        leader_epoch: log.epoch_of(record.offset).unwrap_or(-1),
+        code: ErrorCode::NONE,
+    })
 }
 
 /// The partitions that a request names more than once: Kafka answers none of them.

@@ -19,6 +19,7 @@ mod create_acls;
 mod create_partitions;
 mod create_topics;
 mod delete_acls;
+pub(crate) mod delete_records;
 mod delete_topics;
 mod describe_acls;
 mod describe_cluster;
@@ -35,7 +36,7 @@ mod offset_commit;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
-mod produce;
+pub(crate) mod produce;
 mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;
@@ -86,6 +87,7 @@ table! {
         SyncGroup => sync_group,
         CreateTopics => create_topics,
         DeleteTopics => delete_topics,
+        DeleteRecords => delete_records,
         InitProducerId => init_producer_id,
         OffsetForLeaderEpoch => offset_for_leader_epoch,
         CreatePartitions => create_partitions,

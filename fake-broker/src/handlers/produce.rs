@@ -1,4 +1,6 @@
-//! Produce: appends one batch to each of a set of partitions.
+//! Produce: appends one batch to each of a set of partitions, and waits with `acks=-1` until all replicas in sync have it.
+
+use std::time::{Duration, Instant};
 
 use krafka_protocol::api::produce::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceData, PartitionProduceResponse,
@@ -8,8 +10,10 @@ use krafka_protocol::{ErrorCode, ProduceRequest, ProduceResponse, Str, Uuid};
 
 use super::batch_rules::{self, BatchError};
 use super::leadership;
+use crate::cluster::Look;
 use crate::context::{Context, Outcome};
 use crate::log::producers::Check;
+use crate::purgatory::{WaitKey, Waiting as Parked};
 use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::Topic;
@@ -17,18 +21,52 @@ use crate::topics::Topic;
 /// Kafka lets its own admin client write to internal topics, and nobody else.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
 
+/// A request whose batches are in the leaders' logs, and not yet in those of all replicas in sync.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    response: ProduceResponse,
+    pending: Vec<Pending>,
+    deadline: Instant,
+}
+
+/// A batch that is committed when the high watermark is at `next_offset`.
+#[derive(Clone, Debug)]
+struct Pending {
+    /// Its place in the answer: topic and partition.
+    at: (usize, usize),
+    key: WaitKey,
+    next_offset: i64,
+}
+
+impl Waiting {
+    /// When it is answered whatever there is.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The partitions whose news it waits for.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = WaitKey> {
+        self.pending.iter().map(|pending| pending.key)
+    }
+}
+
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) -> Outcome<ProduceResponse> {
     let mut response = ProduceResponse::default();
-    for topic in &request.topic_data {
+    let mut pending = Vec::new();
+    for (at_topic, topic) in request.topic_data.iter().enumerate() {
         let mut answer = TopicProduceResponse {
             name: topic.name.clone(),
             topic_id: topic.topic_id,
             ..TopicProduceResponse::default()
         };
-        for partition in &topic.partition_data {
+        for (at_partition, partition) in topic.partition_data.iter().enumerate() {
             let written = append(state, cx, request, &topic.name, topic.topic_id, partition);
             answer.partition_responses.push(match written {
-                Ok(written) => PartitionProduceResponse { index: partition.index, ..written },
+                Ok(written) => {
+                    let key = WaitKey { topic: written.topic, partition: partition.index };
+                    pending.push(Pending { at: (at_topic, at_partition), key, next_offset: written.next_offset });
+                    PartitionProduceResponse { index: partition.index, ..written.answer }
+                }
                 Err(refusal) => refused(partition.index, refusal),
             });
         }
@@ -40,10 +78,57 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) 
         let failed = response.responses.iter().flat_map(|topic| &topic.partition_responses).any(|p| p.error_code != 0);
         return if failed { Outcome::Close } else { Outcome::NoReply };
     }
-    if cx.version >= 10 {
-        add_hints(state, &mut response);
+    if request.acks == 1 {
+        pending.clear();
     }
-    Outcome::Reply(response)
+    let patience = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
+    let waiting = Waiting { response, pending, deadline: cx.now + patience };
+    resume(state, cx, waiting, if patience.is_zero() { Look::Deadline } else { Look::News })
+}
+
+/// Looks at a waiting produce again: what all replicas in sync have gets its answer, and what they do not have, when
+/// the time is up.
+pub(crate) fn resume(state: &State, cx: &Context, mut waiting: Waiting, look: Look) -> Outcome<ProduceResponse> {
+    let Waiting { response, pending, .. } = &mut waiting;
+    pending.retain(|pending| match committed(state, cx, pending) {
+        Ok(is_committed) => !is_committed,
+        Err(code) => {
+            response.responses[pending.at.0].partition_responses[pending.at.1].error_code = code.0;
+            false
+        }
+    });
+    if look == Look::News && !waiting.pending.is_empty() {
+        return Outcome::Park(Parked::Produce(waiting));
+    }
+    for late in waiting.pending {
+        let answer = &mut waiting.response.responses[late.at.0].partition_responses[late.at.1];
+        answer.error_code = ErrorCode::REQUEST_TIMED_OUT.0;
+    }
+    if cx.version >= 10 {
+        add_hints(state, &mut waiting.response);
+    }
+    Outcome::Reply(waiting.response)
+}
+
+/// Whether a batch is committed, and enough replicas have it.
+fn committed(state: &State, cx: &Context, pending: &Pending) -> Result<bool, ErrorCode> {
+    let topic = state.topics.by_id(pending.key.topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = leadership::find(topic, pending.key.partition)?;
+    leadership::check_leader(partition, cx.node)?;
+    if partition.log.high_watermark() < pending.next_offset {
+        return Ok(false);
+    }
+    if partition.is_under_min_isr(topic.settings.min_insync_replicas) {
+        return Err(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+    }
+    Ok(true)
+}
+
+/// A batch in the leader's log.
+struct Written {
+    topic: Uuid,
+    next_offset: i64,
+    answer: PartitionProduceResponse,
 }
 
 /// Why a batch was not appended.
@@ -69,7 +154,7 @@ fn append(
     name: &str,
     topic_id: Uuid,
     data: &PartitionProduceData,
-) -> Result<PartitionProduceResponse, Refusal> {
+) -> Result<Written, Refusal> {
     let by_id = cx.version >= 13;
     let unknown = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
     let topic = if by_id { state.topics.by_id(topic_id) } else { state.topics.by_name(name) };
@@ -95,38 +180,33 @@ fn append(
     }
     let partition = leadership::find(topic, data.index)?;
     leadership::check_leader(partition, cx.node)?;
-    let in_sync = partition.isr.iter().filter(|&&node| state.nodes.is_up(node)).count();
-    if request.acks == -1 && in_sync < topic.settings.min_insync_replicas {
+    if request.acks == -1 && partition.is_under_min_isr(topic.settings.min_insync_replicas) {
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
     }
     batch_rules::check(&topic.settings, &batch, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
 
-    let log_append_time = topic.settings.log_append_time.then_some(cx.wall_ms);
     let id = topic.id;
-    let Some(partition) = state.topics.by_id_mut(id).and_then(|topic| topic.partition_mut(data.index)) else {
-        return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.into());
-    };
-    let log = &mut partition.log;
-    let (base_offset, log_append_time_ms) = match log.producers.check(batch.header()) {
+    let (check, log_start_offset) = (partition.log.producers.check(batch.header()), partition.log.start_offset());
+    let (base_offset, next_offset, log_append_time_ms) = match check {
         Check::Append => {
-            let appended = log.append(&batch, log_append_time);
-            (appended.base_offset, appended.log_append_time_ms)
+            let appended = state.append(id, data.index, &batch, cx.now).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+            (appended.base_offset, appended.next_offset, appended.log_append_time_ms)
         }
-        Check::Duplicate { base_offset, timestamp } => (base_offset, timestamp),
-        Check::Refuse(code) => return Err(Refusal { log_start_offset: log.start_offset(), ..code.into() }),
+        Check::Duplicate { base_offset, timestamp } => {
+            (base_offset, base_offset + i64::from(batch.header().last_offset_delta) + 1, timestamp)
+        }
+        Check::Refuse(code) => return Err(Refusal { log_start_offset, ..code.into() }),
     };
-    let log_start_offset = log.start_offset();
-    state.wake_partition(id, data.index);
-
     if let Some(code) = denied {
         return Err(code.into());
     }
-    Ok(PartitionProduceResponse {
+    let answer = PartitionProduceResponse {
         base_offset,
         log_append_time_ms,
         log_start_offset,
         ..PartitionProduceResponse::default()
-    })
+    };
+    Ok(Written { topic: id, next_offset, answer })
 }
 
 /// Errors that Kafka gives only when the batch is in the leader's log already. A fault that asks for one of them gets

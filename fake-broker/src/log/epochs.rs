@@ -30,9 +30,22 @@ impl LeaderEpochs {
         self.starts.retain(|&(_, start)| start < end_offset);
     }
 
+    /// Forgets what lies below `start_offset`: the epoch that holds it begins there now.
+    pub(crate) fn truncate_start(&mut self, start_offset: i64) {
+        let after = self.starts.partition_point(|&(_, start)| start <= start_offset);
+        let Some(holding) = after.checked_sub(1) else { return };
+        self.starts.drain(..holding);
+        self.starts[0].1 = start_offset;
+    }
+
     /// The newest epoch.
     pub(crate) fn latest(&self) -> Option<i32> {
         self.starts.last().map(|&(epoch, _)| epoch)
+    }
+
+    /// The offset that the newest epoch starts at.
+    pub(crate) fn latest_start(&self) -> i64 {
+        self.starts.last().map_or(0, |&(_, start)| start)
     }
 
     /// The epoch that an offset was written in.
@@ -89,6 +102,15 @@ mod tests {
     fn an_epoch_of_the_future_is_undefined() {
         assert_eq!(epochs().end_of(6, 30), EpochEnd::UNDEFINED);
         assert_eq!(epochs().end_of(-1, 30), EpochEnd::UNDEFINED);
+    }
+
+    #[test]
+    fn what_is_deleted_has_no_epoch_any_more() {
+        let mut epochs = epochs();
+        epochs.truncate_start(15);
+
+        assert_eq!((epochs.of_offset(15), epochs.of_offset(14)), (Some(4), None));
+        assert_eq!(epochs.end_of(2, 30), EpochEnd { epoch: 2, end_offset: 15 });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod epochs;
 mod partition;
 pub(crate) mod producers;
+mod segments;
 
 pub(crate) use epochs::EpochEnd;
-pub(crate) use partition::Log;
+pub(crate) use partition::{Appended, Log};

@@ -2,29 +2,42 @@
 //!
 //! A broker changes little in a batch: its base offset and leader epoch, which lie outside the checksum, and on a topic
 //! with `LogAppendTime` its timestamp. Everything else is read back byte for byte.
+//!
+//! ```text
+//!   start_offset        last_stable_offset   high_watermark          end_offset
+//!        │ readable by all      │ uncommitted       │ not everywhere      │
+//!   ─────┴──────────────────────┴───────────────────┴─────────────────────┘
+//! ```
+//!
+//! All replicas share this one log: a follower that lags has a shorter view of it (`crate::partition`).
 
 use bytes::{Bytes, BytesMut};
 use krafka_protocol::records::{self, Batch, BatchHeader};
 
 use super::epochs::{EpochEnd, LeaderEpochs};
 use super::producers::Producers;
+use super::segments::Segments;
+use crate::topics::TopicSettings;
 
-/// The log of a partition. All of its replicas are in step, so that the high watermark is the end.
+/// The log of a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    batches: Vec<Stored>,
-    start_offset: i64,
-    end_offset: i64,
+    pub(super) batches: Vec<Stored>,
+    pub(super) segments: Segments,
+    pub(super) start_offset: i64,
+    pub(super) end_offset: i64,
+    high_watermark: i64,
     epochs: LeaderEpochs,
     pub(crate) producers: Producers,
 }
 
 /// A batch in the log, with its base offset set.
 #[derive(Clone, Debug)]
-struct Stored {
-    last_offset: i64,
-    max_timestamp: i64,
-    bytes: Bytes,
+pub(super) struct Stored {
+    pub(super) base_offset: i64,
+    pub(super) last_offset: i64,
+    pub(super) max_timestamp: i64,
+    pub(super) bytes: Bytes,
 }
 
 /// What an append gave.
@@ -32,6 +45,8 @@ struct Stored {
 pub(crate) struct Appended {
     /// The offset of the batch's first record.
     pub(crate) base_offset: i64,
+    /// The first offset after the batch: it is committed when the high watermark is there.
+    pub(crate) next_offset: i64,
     /// The broker's time on a topic with `LogAppendTime`, else -1.
     pub(crate) log_append_time_ms: i64,
 }
@@ -49,12 +64,21 @@ impl Log {
 
     /// The first offset that a consumer does not see.
     pub(crate) fn high_watermark(&self) -> i64 {
-        self.end_offset
+        self.high_watermark
     }
 
     /// The first offset that a consumer of committed records does not see.
     pub(crate) fn last_stable_offset(&self) -> i64 {
-        self.end_offset
+        self.producers.first_unstable_offset().map_or(self.high_watermark, |first| first.min(self.high_watermark))
+    }
+
+    /// Takes note of how far all replicas in sync are. The high watermark never goes back. Says if it moved.
+    pub(crate) fn raise_high_watermark(&mut self, offset: i64) -> bool {
+        let raised = offset.min(self.end_offset) > self.high_watermark;
+        if raised {
+            self.high_watermark = offset.min(self.end_offset);
+        }
+        raised
     }
 
     /// Starts a leader's epoch: what is written from now on is written in it.
@@ -63,25 +87,23 @@ impl Log {
     }
 
     /// Appends a batch that was found valid, under the newest leader epoch.
-    pub(crate) fn append(&mut self, batch: &Batch, log_append_time_ms: Option<i64>) -> Appended {
+    pub(crate) fn append(&mut self, batch: &Batch, settings: &TopicSettings, now_ms: i64) -> Appended {
         const WHOLE: &str = "a batch that was read has a header";
         let header = batch.header();
         let base_offset = self.end_offset;
-        let mut stored = BytesMut::from(&batch.bytes()[..]);
-        records::assign_offsets(&mut stored, base_offset, self.epochs.latest().unwrap_or(0)).expect(WHOLE);
-        if let Some(time) = log_append_time_ms {
-            records::set_log_append_time(&mut stored, time).expect(WHOLE);
+        let log_append_time_ms = if settings.log_append_time { now_ms } else { -1 };
+        let mut bytes = BytesMut::from(&batch.bytes()[..]);
+        records::assign_offsets(&mut bytes, base_offset, self.epochs.latest().unwrap_or(0)).expect(WHOLE);
+        if settings.log_append_time {
+            records::set_log_append_time(&mut bytes, now_ms).expect(WHOLE);
         }
         let last_offset = base_offset + i64::from(header.last_offset_delta);
-        self.batches.push(Stored {
-            last_offset,
-            max_timestamp: log_append_time_ms.unwrap_or(header.max_timestamp),
-            bytes: stored.freeze(),
-        });
+        let max_timestamp = if settings.log_append_time { now_ms } else { header.max_timestamp };
+        self.segments.add(base_offset, bytes.len(), max_timestamp, settings, now_ms);
+        self.batches.push(Stored { base_offset, last_offset, max_timestamp, bytes: bytes.freeze() });
         self.end_offset = last_offset + 1;
-        let appended = Appended { base_offset, log_append_time_ms: log_append_time_ms.unwrap_or(-1) };
-        self.producers.appended(header, base_offset, appended.log_append_time_ms);
-        appended
+        self.producers.appended(header, base_offset, log_append_time_ms);
+        Appended { base_offset, next_offset: self.end_offset, log_append_time_ms }
     }
 
     /// Reads whole batches below `limit_offset` from the one that holds `from` on, at most `max_bytes` of them.
@@ -90,6 +112,9 @@ impl Log {
     /// whole whatever its size when `at_least_one` is set, and not at all when it does not fit otherwise.
     pub(crate) fn read(&self, from: i64, limit_offset: i64, max_bytes: usize, at_least_one: bool) -> Bytes {
         let first = self.batches.partition_point(|batch| batch.last_offset < from);
+        // Like Kafka, which reads one file: not beyond the segment that the first batch is in.
+        let segment_end = self.batches.get(first).map_or(self.end_offset, |batch| self.segment_end(batch.base_offset));
+        let limit_offset = limit_offset.min(segment_end);
         let end = self.batches.partition_point(|batch| batch.last_offset < limit_offset);
         let Some(batches) = self.batches.get(first..end).filter(|batches| !batches.is_empty()) else {
             return Bytes::new();
@@ -119,9 +144,13 @@ impl Log {
         self.batches[first..].iter().map(|batch| &batch.bytes)
     }
 
-    /// The first batch that has a record at `timestamp` or later.
+    /// The batches that have a record at `timestamp` or later, of the first segment that has any: Kafka looks no
+    /// further.
     pub(crate) fn batches_since(&self, timestamp: i64) -> impl Iterator<Item = &Bytes> {
-        self.batches.iter().filter(move |batch| batch.max_timestamp >= timestamp).map(|batch| &batch.bytes)
+        let since = move |batch: &&Stored| batch.max_timestamp >= timestamp;
+        let segment_end = self.batches.iter().find(since).map_or(0, |batch| self.segment_end(batch.base_offset));
+        let segment = self.batches.iter().take_while(move |batch| batch.base_offset < segment_end);
+        segment.filter(since).map(|batch| &batch.bytes)
     }
 
     /// The highest timestamp of any record, and the batch that has it first.
@@ -141,11 +170,20 @@ impl Log {
         self.epochs.end_of(epoch, self.end_offset)
     }
 
-    /// Deletes all records below `offset`, as retention does: whole batches go, the start offset is exact.
+    /// Where the newest leader epoch begins.
+    pub(crate) fn epoch_start(&self) -> i64 {
+        self.epochs.latest_start()
+    }
+
+    /// Deletes all records below `offset`, which is not beyond the high watermark: the start offset is exact, the bytes
+    /// go by whole segments.
     pub(crate) fn delete_before(&mut self, offset: i64) {
-        self.start_offset = offset.clamp(self.start_offset, self.end_offset);
-        let kept = self.batches.partition_point(|batch| batch.last_offset < self.start_offset);
-        self.batches.drain(..kept);
+        self.start_offset = offset.clamp(self.start_offset, self.high_watermark.max(self.start_offset));
+        self.epochs.truncate_start(self.start_offset);
+        self.segments.delete_before(self.start_offset);
+        let first = self.segments.ranges(self.end_offset).next().map_or(self.end_offset, |(base, _)| base);
+        let gone = self.batches.partition_point(|batch| batch.base_offset < first);
+        self.batches.drain(..gone);
     }
 
     /// Loses all batches from the one that holds `offset` on. What is known of epochs and producers is what the batches
@@ -154,10 +192,20 @@ impl Log {
         let kept = self.batches.partition_point(|batch| batch.last_offset < offset);
         self.batches.truncate(kept);
         self.end_offset = self.batches.last().map_or(self.start_offset, |batch| batch.last_offset + 1);
+        self.high_watermark = self.high_watermark.min(self.end_offset);
         self.epochs.truncate(self.end_offset);
+        let batches = &self.batches;
+        self.segments.truncate(self.end_offset, |base| {
+            batches.iter().filter(|batch| batch.base_offset >= base).map(|batch| batch.bytes.len()).sum()
+        });
         self.producers.clear();
         for header in self.batches.iter().filter_map(|batch| BatchHeader::peek(&batch.bytes).ok()) {
             self.producers.appended(&header, header.base_offset, -1);
         }
+    }
+
+    /// Where the segment that holds `offset` ends.
+    fn segment_end(&self, offset: i64) -> i64 {
+        self.segments.ranges(self.end_offset).find(|&(_, end)| offset < end).map_or(self.end_offset, |(_, end)| end)
     }
 }

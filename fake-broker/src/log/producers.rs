@@ -18,6 +18,8 @@ const REMEMBERED_BATCHES: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     entries: BTreeMap<i64, Entry>,
+    /// The first offset of each producer's open transaction.
+    open: BTreeMap<i64, i64>,
 }
 
 /// What is to be done with a batch.
@@ -76,14 +78,27 @@ impl Producers {
     /// Takes note of a batch that was appended at `base_offset`; `log_append_time` is the broker's time, or -1.
     pub(crate) fn appended(&mut self, header: &BatchHeader, base_offset: i64, log_append_time: i64) {
         let timestamp = if log_append_time >= 0 { log_append_time } else { header.max_timestamp };
+        if header.attributes.is_control() {
+            self.open.remove(&header.producer_id);
+            return;
+        }
+        if header.attributes.is_transactional() {
+            self.open.entry(header.producer_id).or_insert(base_offset);
+        }
         if let Some(stamp) = Stamp::of(header) {
             self.remember(&stamp, base_offset, timestamp);
         }
     }
 
+    /// The first offset of the oldest open transaction: from there on nobody knows what will be committed.
+    pub(crate) fn first_unstable_offset(&self) -> Option<i64> {
+        self.open.values().min().copied()
+    }
+
     /// Forgets all producers, as a broker does after `producer.id.expiration.ms` without a batch of theirs.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
+        self.open.clear();
     }
 
     fn judge(&self, stamp: &Stamp) -> Check {

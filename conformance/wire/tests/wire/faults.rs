@@ -5,6 +5,7 @@ use std::time::Duration;
 use krafka_fake_broker::{Apis, FakeCluster, Rule};
 use krafka_protocol::api::create_partitions::CreatePartitionsTopic;
 use krafka_protocol::api::create_topics::CreatableTopic;
+use krafka_protocol::api::delete_records::{DeleteRecordsPartition, DeleteRecordsTopic};
 use krafka_protocol::api::delete_topics::DeleteTopicState;
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsTopic};
@@ -17,8 +18,8 @@ use krafka_protocol::api::offset_for_leader_epoch::OffsetForLeaderTopic;
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData};
 use krafka_protocol::{
     AnyRequest, AnyResponse, ApiKey, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest,
-    DeleteTopicsRequest, DescribeClusterRequest, ErrorCode, FindCoordinatorRequest, HeartbeatRequest,
-    InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListOffsetsRequest, MetadataResponse,
+    DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest, ErrorCode, FindCoordinatorRequest,
+    HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListOffsetsRequest, MetadataResponse,
     OffsetForLeaderEpochRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest, Str, SyncGroupRequest,
 };
 use tokio::time::Instant;
@@ -201,6 +202,10 @@ fn every_api_can_be_refused() {
         let partition = ListOffsetsPartition { timestamp: -1, current_leader_epoch: -1, ..Default::default() };
         let topic = ListOffsetsTopic { name: orders.clone(), partitions: vec![partition] };
         refuse!(ListOffsetsRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].partitions[0]
+            .error_code);
+        let partitions = vec![DeleteRecordsPartition::default()];
+        let topic = DeleteRecordsTopic { name: orders.clone(), partitions };
+        refuse!(DeleteRecordsRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].partitions[0]
             .error_code);
         let topic = MetadataRequestTopic { name: Some(orders.clone()), ..Default::default() };
         refuse!(MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, |r| r.topics[0].error_code);

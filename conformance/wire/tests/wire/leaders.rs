@@ -11,12 +11,12 @@ use krafka_protocol::api::produce::ProduceRequest;
 use crate::records::{base_offsets, batch, error, fetch_request, only, produce_request, written};
 use crate::target::{Target, Topic, Wire, on_fake};
 
-fn three() -> FakeClusterBuilder {
+pub(crate) fn three() -> FakeClusterBuilder {
     FakeCluster::builder().nodes(3).topic("orders", 1)
 }
 
 /// The topic of the cluster, with its id.
-async fn orders(target: &Target) -> Topic {
+pub(crate) async fn orders(target: &Target) -> Topic {
     Topic { name: "orders".into(), id: metadata(&mut target.node(3).await, "orders").await.topics[0].topic_id }
 }
 

@@ -6,11 +6,13 @@
 //! and say so.
 
 mod connections;
+mod delete_records;
 mod faults;
 mod fetch;
 mod fetch_sessions;
 mod followers;
 mod groups;
+mod lagging;
 mod leaders;
 mod list_offsets;
 mod machine;
