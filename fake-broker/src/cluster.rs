@@ -370,7 +370,12 @@ impl Cluster {
                 if let Some(throttle) = exchange.verdict.throttle {
                     handlers::set_throttle_time(&mut response, throttle);
                 }
-                faults::deny_late(&mut response, &exchange.verdict.late_denials, &self.state);
+                let Verdict { denials, late_denials, whole, .. } = &exchange.verdict;
+                let version = exchange.cx.version;
+                // A handler that has no question to ask at the place of an early error leaves it to us.
+                for denials in [denials, late_denials] {
+                    faults::deny(&mut response, version, denials, whole, &self.state);
+                }
                 for edit in &exchange.verdict.edits {
                     edit(&mut response);
                 }

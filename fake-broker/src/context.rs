@@ -91,8 +91,9 @@ impl Context {
 
     /// Why the client may not do this with a transactional id.
     pub(crate) fn transactional_id_error(&self, state: &State, operation: Operation, id: &str) -> Option<ErrorCode> {
+        let fault = self.denials.iter().find_map(|denial| denial.transactional_id(id));
         let refusal = || self.refused(state, operation, ResourceType::TransactionalId, id);
-        self.denied().or_else(|| refusal().then_some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        fault.or_else(|| refusal().then_some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     }
 
     /// Why the client may not do this with the cluster.

@@ -5,11 +5,16 @@
 //! still one match. Errors are placed where Kafka's authorizer places its own: a handler asks its
 //! [`Context`](crate::context::Context) for each topic, partition or group, before it does anything for it.
 
+mod answers;
 mod builder;
 mod entities;
 mod hits;
 mod kafka_versions;
+mod place;
 mod rule;
+#[cfg(test)]
+mod tests;
+mod tree;
 mod verdict;
 
 use std::fmt;
@@ -17,8 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use krafka_protocol::AnyRequest;
 
+pub(crate) use answers::deny;
 pub use builder::{Apis, Rule, RuleBuilder};
-pub(crate) use entities::{Entities, deny_late};
+pub(crate) use entities::Entities;
 pub use hits::Reached;
 pub(crate) use kafka_versions::Feature;
 pub use kafka_versions::{KafkaVersion, UnknownVersion};
@@ -68,6 +74,7 @@ impl Faults {
             return verdict;
         }
         let entities = entities();
+        verdict.whole = entities.whole();
         for rule in &mut rules.active {
             rule.judge(cx, request, &entities, &mut rules.chance, &mut verdict);
         }

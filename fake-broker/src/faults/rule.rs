@@ -9,7 +9,7 @@ use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Str};
 
 use super::entities::Entities;
 use super::hits::Hits;
-use super::verdict::{Denial, Operation, Verdict};
+use super::verdict::{Denial, Operation, Target, Verdict};
 use crate::context::Context;
 use crate::rng::Rng;
 
@@ -116,7 +116,7 @@ impl ActiveRule {
     }
 
     fn act(&self, cx: &Context, entities: &Entities, verdict: &mut Verdict) {
-        let denial = |code| Denial::new(code, &self.selector);
+        let denial = |code| Denial { code, target: self.selector.target() };
         match (&self.action, self.after_handling) {
             (Action::Observe, _) => {}
             (Action::Error(code), false) => verdict.denials.push(denial(*code)),
@@ -158,6 +158,12 @@ impl Selector {
             && (self.topic.is_none() || self.topics_of(entities).next().is_some())
             && (self.partition.is_none() || self.partitions_of(entities).next().is_some())
             && self.predicate.as_ref().is_none_or(|holds| holds(request))
+    }
+
+    /// The parts of a request that the rule is about.
+    fn target(&self) -> Target {
+        let (topic, partitions) = (self.topic.clone(), self.partition.into_iter().collect());
+        Target { topic, partitions, group: self.group.clone(), ..Target::default() }
     }
 
     fn topics_of<'a>(&'a self, entities: &'a Entities) -> impl Iterator<Item = &'a (Str, Vec<i32>)> {

@@ -3,25 +3,13 @@
 use std::time::Duration;
 
 use krafka_fake_broker::{Apis, FakeCluster, Rule};
-use krafka_protocol::api::create_partitions::CreatePartitionsTopic;
-use krafka_protocol::api::create_topics::CreatableTopic;
-use krafka_protocol::api::delete_records::{DeleteRecordsPartition, DeleteRecordsTopic};
-use krafka_protocol::api::delete_topics::DeleteTopicState;
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
-use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsTopic};
-use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
+use krafka_protocol::api::metadata::MetadataRequest;
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
 };
-use krafka_protocol::api::offset_fetch::{OffsetFetchRequest, OffsetFetchRequestGroup};
-use krafka_protocol::api::offset_for_leader_epoch::OffsetForLeaderTopic;
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData};
-use krafka_protocol::{
-    AnyRequest, AnyResponse, ApiKey, ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest,
-    DeleteRecordsRequest, DeleteTopicsRequest, DescribeClusterRequest, ErrorCode, FindCoordinatorRequest,
-    HeartbeatRequest, InitProducerIdRequest, JoinGroupRequest, LeaveGroupRequest, ListOffsetsRequest, MetadataResponse,
-    OffsetForLeaderEpochRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest, Str, SyncGroupRequest,
-};
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, HeartbeatRequest, MetadataResponse, Str};
 use tokio::time::Instant;
 
 use crate::producers::batch;
@@ -98,11 +86,6 @@ async fn metadata(wire: &mut Wire) -> MetadataResponse {
     wire.call(MetadataRequest { topics: Some(Vec::new()), ..MetadataRequest::default() }, 13).await
 }
 
-/// Finds the error in the answer to a request.
-fn error_of<R: Request>(_: &R, response: R::Response, find: impl FnOnce(R::Response) -> i16) -> i16 {
-    find(response)
-}
-
 /// How much virtual time passes.
 #[expect(clippy::disallowed_methods, reason = "the time that passes is what the tests are about")]
 async fn time_of<T>(work: impl Future<Output = T>) -> (Duration, T) {
@@ -166,82 +149,6 @@ fn rules_act_once_or_as_often_as_told() {
         assert_eq!(heartbeat(&mut wire).await, natural);
 
         assert_eq!([&once, &twice, &third, &forever].map(Rule::hits), [1, 2, 1, 5]);
-    });
-}
-
-/// FI-14: a rule that names nothing finds the place for its error in the answer of each API, and nothing happens.
-#[test]
-fn every_api_can_be_refused() {
-    run(async |target, fake| {
-        const CODE: ErrorCode = ErrorCode::UNKNOWN_SERVER_ERROR;
-        let mut wire = target.coordinator(&"g".into()).await;
-        let software = || Str::from_static("test");
-        let versions = ApiVersionsRequest {
-            client_software_name: software(),
-            client_software_version: software(),
-            ..Default::default()
-        };
-        let served: Vec<_> = wire.call(versions.clone(), 4).await.api_keys.iter().map(|api| api.api_key).collect();
-        let mut refused = Vec::new();
-        macro_rules! refuse {
-            ($request:expr, $error:expr) => {
-                let request = $request;
-                let key = AnyRequest::from(request.clone()).key();
-                let rule = fake.when(key).reply_error(CODE);
-                let newest = key.offered().expect("it is served").max;
-                let response = wire.call(request.clone(), newest.min(12)).await;
-                let error = error_of(&request, response, $error);
-                assert_eq!((ErrorCode(error), rule.hits()), (CODE, 1), "{}", key.name());
-                refused.push(key);
-            };
-        }
-        let (group, orders) = (Str::from_static("g"), Str::from_static(TOPIC));
-
-        refuse!(produce(), |r| r.responses[0].partition_responses[0].error_code);
-        refuse!(fetch(0, -1), |r| r.responses[0].partitions[0].error_code);
-        let partition = ListOffsetsPartition { timestamp: -1, current_leader_epoch: -1, ..Default::default() };
-        let topic = ListOffsetsTopic { name: orders.clone(), partitions: vec![partition] };
-        refuse!(ListOffsetsRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].partitions[0]
-            .error_code);
-        let partitions = vec![DeleteRecordsPartition::default()];
-        let topic = DeleteRecordsTopic { name: orders.clone(), partitions };
-        refuse!(DeleteRecordsRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].partitions[0]
-            .error_code);
-        let topic = MetadataRequestTopic { name: Some(orders.clone()), ..Default::default() };
-        refuse!(MetadataRequest { topics: Some(vec![topic]), ..Default::default() }, |r| r.topics[0].error_code);
-        refuse!(commit("g"), |r| r.topics[0].partitions[0].error_code);
-        let asked = OffsetFetchRequestGroup { group_id: group.clone(), topics: None, ..Default::default() };
-        refuse!(OffsetFetchRequest { groups: vec![asked], ..Default::default() }, |r| r.groups[0].error_code);
-        let keys = vec![group.clone()];
-        refuse!(FindCoordinatorRequest { coordinator_keys: keys, ..Default::default() }, |r| r.coordinators[0]
-            .error_code);
-        refuse!(JoinGroupRequest { group_id: group.clone(), ..Default::default() }, |r| r.error_code);
-        refuse!(HeartbeatRequest { group_id: group.clone(), ..Default::default() }, |r| r.error_code);
-        refuse!(LeaveGroupRequest { group_id: group.clone(), ..Default::default() }, |r| r.error_code);
-        let named =
-            SyncGroupRequest { protocol_type: Some("t".into()), protocol_name: Some("n".into()), ..Default::default() };
-        refuse!(SyncGroupRequest { group_id: group.clone(), ..named }, |r| r.error_code);
-        refuse!(SaslHandshakeRequest::default(), |r| r.error_code);
-        refuse!(versions, |r| r.error_code);
-        let topic =
-            CreatableTopic { name: "new".into(), num_partitions: 1, replication_factor: 1, ..Default::default() };
-        refuse!(CreateTopicsRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].error_code);
-        let topic = DeleteTopicState { name: Some(orders.clone()), ..Default::default() };
-        refuse!(DeleteTopicsRequest { topics: vec![topic], ..Default::default() }, |r| r.responses[0].error_code);
-        refuse!(InitProducerIdRequest { transactional_id: None, ..Default::default() }, |r| r.error_code);
-        let topic = OffsetForLeaderTopic { topic: orders.clone(), partitions: vec![Default::default()] };
-        refuse!(OffsetForLeaderEpochRequest { topics: vec![topic], ..Default::default() }, |r| r.topics[0].partitions
-            [0]
-        .error_code);
-        let topic = CreatePartitionsTopic { name: orders, count: 9, assignments: None };
-        refuse!(CreatePartitionsRequest { topics: vec![topic], ..Default::default() }, |r| r.results[0].error_code);
-        refuse!(DescribeClusterRequest::default(), |r| r.error_code);
-        refuse!(SaslAuthenticateRequest::default(), |r| r.error_code);
-
-        refused.sort_unstable();
-        let refused: Vec<_> = refused.into_iter().map(ApiKey::code).collect();
-        assert_eq!(refused, served, "whoever adds an API adds a line here");
-        assert_eq!((fake.topics().len(), fake.high_watermark(TOPIC, 1), fake.group("g")), (1, Some(0), None));
     });
 }
 
