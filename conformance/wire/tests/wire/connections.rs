@@ -1,5 +1,6 @@
 //! Connections and ApiVersions on the wire: framing, order, versions.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
 use krafka_protocol::api::metadata::MetadataRequest;
 use krafka_protocol::{ApiKey, ErrorCode, Message, Reader, decode_response_header};
@@ -38,7 +39,7 @@ async fn closes_after(target: &Target, bytes: &[u8]) -> bool {
 fn api_versions_answers_in_every_version() {
     run(async |target| {
         let mut wire = target.connect().await;
-        for version in 0..=5 {
+        for version in target.spoken(ApiKey::ApiVersions, 0..=5).await {
             let answer = wire.call(introduction(), version).await;
 
             assert_eq!(error(answer.error_code), "NONE", "version {version}");
@@ -87,6 +88,7 @@ fn software_names_follow_kafkas_pattern() {
 #[test]
 fn client_that_means_another_cluster_is_told_so() {
     run(async |target| {
+        target.since(KafkaVersion::V4_4, "KIP-1242: ApiVersions 5 says which cluster and node the client means").await;
         let mut wire = target.connect().await;
         let metadata = wire.call(MetadataRequest::default(), 12).await;
         let (cluster, node) = (metadata.cluster_id.expect("a cluster id"), metadata.brokers[0].node_id);
@@ -112,9 +114,17 @@ fn client_that_means_another_cluster_is_told_so() {
 fn unknown_versions_and_apis_close_the_connection() {
     run(async |target| {
         assert!(closes_after(&target, &header(ApiKey::Metadata.code(), 99, &[0, 0, 0])).await);
-        assert!(closes_after(&target, &header(ApiKey::Produce.code(), 2, &[0; 10])).await);
         assert!(closes_after(&target, &header(4711, 0, &[])).await);
         assert!(closes_after(&target, &header(-1, 0, &[])).await);
+    });
+}
+
+/// KIP-896.
+#[test]
+fn versions_that_kafka_4_dropped_close_the_connection() {
+    run(async |target| {
+        target.differs_before(KafkaVersion::V4_0, "KIP-896: the old versions are still served").await;
+        assert!(closes_after(&target, &header(ApiKey::Produce.code(), 2, &[0; 10])).await);
         // These are whole requests of versions that Kafka 4 has dropped, and our codec can read.
         assert!(
             closes_after(&target, &header(ApiKey::ListOffsets.code(), 0, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])).await

@@ -1,9 +1,9 @@
 //! Fetch on the wire: what comes, how much of it, and when.
 
-use krafka_protocol::Uuid;
 use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest};
 use krafka_protocol::records::Batches;
+use krafka_protocol::{ApiKey, Uuid};
 
 use crate::records::{base_offsets, batch, error, fetch, fetch_request, nowhere, only, written};
 use crate::target::{Target, Topic, Wire, run};
@@ -28,7 +28,7 @@ fn with(mut request: FetchRequest, change: impl FnOnce(&mut FetchPartition)) -> 
 fn every_version_reads_the_same() {
     run(async |target| {
         let (topic, mut wire) = filled(&target).await;
-        for version in 4..=18 {
+        for version in target.spoken(ApiKey::Fetch, 4..=18).await {
             let data = only(wire.call(fetch_request(&topic, 0), version).await);
 
             assert_eq!(error(data.error_code), "NONE", "version {version}");

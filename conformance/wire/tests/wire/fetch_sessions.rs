@@ -179,13 +179,13 @@ fn topic_that_goes_is_told_to_its_session_and_its_successor_is_not_it() {
         let gone = DeleteTopicState { name: Some(name.clone()), topic_id: Uuid::ZERO };
         let delete = DeleteTopicsRequest { topics: vec![gone], timeout_ms: 10_000, ..Default::default() };
         assert_eq!(error(consumer.wire.call(delete, 6).await.responses[0].error_code), "NONE");
-        assert_eq!(until_error(&mut consumer).await, "UNKNOWN_TOPIC_OR_PARTITION");
+        // A node among several gives the replica up before it forgets the topic.
+        while until_error(&mut consumer).await != "UNKNOWN_TOPIC_OR_PARTITION" {}
 
-        let topic = CreatableTopic { name, num_partitions: 2, replication_factor: 1, ..CreatableTopic::default() };
+        let topic = CreatableTopic { name, num_partitions: 2, replication_factor: -1, ..CreatableTopic::default() };
         let create = CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..CreateTopicsRequest::default() };
         assert_eq!(error(consumer.wire.call(create, 7).await.topics[0].error_code), "NONE");
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-        assert_eq!(until_error(&mut consumer).await, "INCONSISTENT_TOPIC_ID");
+        while until_error(&mut consumer).await != "INCONSISTENT_TOPIC_ID" {}
     });
 }
 

@@ -1,5 +1,7 @@
 //! ListOffsets and OffsetForLeaderEpoch on the wire.
 
+use krafka_fake_broker::KafkaVersion;
+use krafka_protocol::ApiKey;
 use krafka_protocol::api::list_offsets::{
     ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsTopic,
 };
@@ -45,7 +47,7 @@ fn ends_of_a_log() {
     run(async |target| {
         let (topic, mut wire, _) = filled(&target).await;
         let empty = target.topic(1).await;
-        for version in 1..=11 {
+        for version in target.spoken(ApiKey::ListOffsets, 1..=11).await {
             let epoch = if version >= 4 { 0 } else { -1 };
 
             assert_eq!(found(&mut wire, &topic, -2, version).await, Ok((0, -1, epoch)), "version {version}");
@@ -74,6 +76,7 @@ fn special_times_came_version_by_version() {
     run(async |target| {
         let (topic, mut wire, start) = filled(&target).await;
         let empty = target.topic(1).await;
+        target.since(KafkaVersion::V4_2, "ListOffsets 10 and 11").await;
 
         assert_eq!(found(&mut wire, &topic, -3, 6).await, Err("UNSUPPORTED_VERSION"));
         assert_eq!(found(&mut wire, &topic, -3, 7).await, Ok((3, start + 11, 0)));

@@ -3,8 +3,9 @@
 //! A test asks through raw requests and knows nothing of the fake's inside, so it runs on a real broker as well:
 //! `KRAFKA_BOOTSTRAP=127.0.0.1:9092 cargo test -p conformance-wire`. Without the variable it runs on
 //! the fake, in memory and in virtual time. The modules `faults` and `sasl` ask for more than a plain broker has,
-//! and say so.
+//! and say so. `just agreements` runs them on the fake and on two real Kafkas, and writes `conformance/AGREEMENTS.md`.
 
+mod agreement;
 mod connections;
 mod delete_records;
 mod faults;

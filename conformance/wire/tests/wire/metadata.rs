@@ -1,8 +1,9 @@
 //! Metadata and DescribeCluster on the wire.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::describe_cluster::DescribeClusterRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
-use krafka_protocol::{Str, Uuid};
+use krafka_protocol::{ApiKey, Str, Uuid};
 
 use crate::records::error;
 use crate::target::{Topic, run};
@@ -27,7 +28,7 @@ fn every_version_tells_the_leader() {
     run(async |target| {
         let Topic { name, id } = target.topic(2).await;
         let mut wire = target.connect().await;
-        for version in 1..=13 {
+        for version in target.spoken(ApiKey::Metadata, 1..=13).await {
             let asked = MetadataRequest { allow_auto_topic_creation: true, ..named(&[&name]) };
             let answer = wire.call(asked, version).await;
 
@@ -120,6 +121,7 @@ fn authorized_operations_are_told_when_asked_for() {
 #[test]
 fn cluster_is_described() {
     run(async |target| {
+        target.since(KafkaVersion::V4_0, "DescribeCluster 2").await;
         let mut wire = target.connect().await;
         let metadata = wire.call(named(&[]), 12).await;
         let asked =

@@ -1,5 +1,6 @@
 //! Committed offsets on the wire.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
@@ -74,6 +75,7 @@ async fn setting(target: &Target) -> (Str, Topic, Wire) {
 #[test]
 fn commit_comes_back_with_epoch_and_metadata() {
     run(async |target| {
+        target.since(KafkaVersion::V4_2, "OffsetCommit and OffsetFetch 10, by topic id").await;
         let (group, topic, mut wire) = setting(&target).await;
 
         for version in [BY_NAME, BY_ID] {
@@ -106,6 +108,7 @@ fn commit_may_go_back() {
 #[test]
 fn what_does_not_exist_is_refused_by_itself() {
     run(async |target| {
+        target.since(KafkaVersion::V4_2, "OffsetCommit and OffsetFetch 10, by topic id").await;
         let (group, topic, mut wire) = setting(&target).await;
         let unknown = Topic { name: target.fresh("nowhere"), id: Uuid([7; 16]) };
 
@@ -181,6 +184,7 @@ fn error_of_the_group_stands_for_what_exists() {
 #[test]
 fn null_asks_for_all_topics_of_the_group() {
     run(async |target| {
+        target.since(KafkaVersion::V4_2, "OffsetCommit and OffsetFetch 10, by topic id").await;
         let (group, topic, mut wire) = setting(&target).await;
         let other = target.topic(1).await;
         wire.call(commit(&group, &topic, &[(1, 11)]), BY_NAME).await;
@@ -261,7 +265,18 @@ fn coordinators_are_found_one_by_one_and_in_bulk() {
         assert_eq!((refused.node_id, refused.port, refused.host.as_str()), (-1, -1, ""));
         let refused = wire.call(many(5), 4).await.coordinators;
         assert_eq!(refused.iter().map(|c| c.error_code).collect::<Vec<_>>(), [42, 42]);
-        let share = wire.call(many(2), 6).await.coordinators;
-        assert_eq!(share[0].error_code, 42, "not a share group's key");
+    });
+}
+
+#[test]
+fn share_group_has_a_key_of_its_own_kind() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_1, "share groups").await;
+        let key = vec![target.fresh("group")];
+        let asked = FindCoordinatorRequest { key_type: 2, coordinator_keys: key, ..FindCoordinatorRequest::default() };
+
+        let found = target.connect().await.call(asked, 6).await.coordinators;
+
+        assert_eq!(ErrorCode(found[0].error_code), ErrorCode::INVALID_REQUEST, "a group's name alone is none");
     });
 }

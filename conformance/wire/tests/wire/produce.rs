@@ -1,8 +1,9 @@
 //! Produce on the wire: what is appended, what is refused, and how.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::compression::Compression;
 use krafka_protocol::records::Batches;
-use krafka_protocol::{Bytes, ErrorCode};
+use krafka_protocol::{ApiKey, Bytes, ErrorCode};
 
 use crate::records::{batch, batch_at, compressed, error, fetch, nowhere, produce, produce_request, time, written};
 use crate::target::{Topic, Wire, run};
@@ -27,7 +28,7 @@ fn offsets_count_on_in_every_version() {
     run(async |target| {
         let topic = target.topic(1).await;
         let mut wire = target.connect().await;
-        for (index, version) in (0..).zip(3..=13) {
+        for (index, version) in (0..).zip(target.spoken(ApiKey::Produce, 3..=13).await) {
             for acks in [-1, 1] {
                 let request = produce_request(&topic, acks, Some(batch(&["a", "b"])));
                 let answer = wire.call(request, version).await.responses.remove(0).partition_responses.remove(0);
@@ -134,6 +135,7 @@ fn compacted_topic_names_the_records_without_keys() {
 #[test]
 fn records_of_the_far_future_are_refused() {
     run(async |target| {
+        target.differs_before(KafkaVersion::V4_0, "message.timestamp.after.max.ms has no limit by default").await;
         let topic = target.topic(1).await;
         let mut wire = target.connect().await;
 
@@ -203,6 +205,7 @@ fn acks_0_that_fails_closes_the_connection() {
 #[test]
 fn unknown_topics_and_partitions() {
     run(async |target| {
+        target.since(KafkaVersion::V4_1, "Produce 13, by topic id").await;
         let topic = target.topic(1).await;
         let mut wire = target.connect().await;
         let mut beyond = produce_request(&topic, -1, Some(batch(&["a"])));

@@ -7,18 +7,12 @@ use krafka_protocol::api::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthe
 use krafka_protocol::api::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
 use krafka_protocol::{ApiVersionsRequest, Bytes, ErrorCode, HeartbeatRequest, Str};
 
-use crate::target::{Target, Wire, on_fake, run_on};
+use crate::target::{Target, Wire, run_on_sasl};
 
 const RIGHT: &[u8] = b"\0alice\0alice-secret";
 
 fn run(test: impl AsyncFnOnce(Target)) {
-    match Target::named_by("KRAFKA_BOOTSTRAP_SASL") {
-        Some(target) => run_on(target, test),
-        None => {
-            let builder = FakeCluster::builder().sasl_plain("alice", "alice-secret");
-            on_fake(builder, async |target, _| test(target).await);
-        }
-    }
+    run_on_sasl(FakeCluster::builder().sasl_plain("alice", "alice-secret"), test);
 }
 
 async fn handshake(wire: &mut Wire, mechanism: &'static str, version: i16) -> SaslHandshakeResponse {

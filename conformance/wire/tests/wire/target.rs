@@ -1,24 +1,37 @@
 //! Where the tests run: a fake cluster in memory, or a real one at `KRAFKA_BOOTSTRAP`.
+//!
+//! What does not hold everywhere is said in the test, by `since` and `differs`, and never by passing in silence: see
+//! `agreement.rs`. `KRAFKA_AS_VERSION=3.9` makes the fake look like that Kafka.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use krafka_fake_broker::{FakeCluster, FakeClusterBuilder};
+use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion};
 use krafka_protocol::api::create_topics::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig, CreateTopicsRequest,
 };
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
-use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
+use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponseBroker};
 use krafka_protocol::frame::encode_request;
 use krafka_protocol::{
-    Bytes, ErrorCode, HeartbeatRequest, Message, Reader, Request, Str, Uuid, decode_response_header,
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, Bytes, ErrorCode, HeartbeatRequest, Message, Reader, Request, Str,
+    Uuid, decode_response_header,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::agreement::{Agreement, Place};
+
 /// The environment variable that names a real broker.
 const BOOTSTRAP: &str = "KRAFKA_BOOTSTRAP";
+
+/// The environment variable that names a listener of the same broker that asks for SASL.
+const BOOTSTRAP_SASL: &str = "KRAFKA_BOOTSTRAP_SASL";
+
+/// The environment variable that says which Kafka the fake looks like.
+const AS_VERSION: &str = "KRAFKA_AS_VERSION";
 
 /// Longer than anything takes that is going to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,6 +43,7 @@ const QUIET: Duration = Duration::from_millis(300);
 pub(crate) struct Target {
     fake: Option<FakeCluster>,
     bootstrap: String,
+    agreement: Agreement,
 }
 
 /// A topic that was made for one test.
@@ -51,44 +65,128 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 pub(crate) fn run(test: impl AsyncFnOnce(Target)) {
     match Target::named_by(BOOTSTRAP) {
         Some(target) => run_on(target, test),
-        None => on_fake(FakeCluster::builder(), async |target, _| test(target).await),
+        None => on_fake(as_asked(FakeCluster::builder()), async |target, _| test(target).await),
     }
 }
 
 /// Runs a test on a real broker.
 pub(crate) fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(test(target));
+    let agreement = target.agreement.clone();
+    agreement.judge(|| runtime.block_on(test(target)));
 }
 
 /// Runs a test that needs three nodes: on the real cluster if it has as many, else on the fake.
 pub(crate) fn run_on_three(test: impl AsyncFnOnce(Target)) {
     match Target::named_by(BOOTSTRAP) {
         Some(target) if target.bootstrap.split(',').count() >= 3 => run_on(target, test),
-        _ => on_fake(FakeCluster::builder().nodes(3), async |target, _| test(target).await),
+        _ => on_fake(as_asked(FakeCluster::builder().nodes(3)), async |target, _| test(target).await),
+    }
+}
+
+/// Runs a test on a listener that asks for SASL: the one at `KRAFKA_BOOTSTRAP_SASL`, whose users must be the builder's,
+/// or that of a fake.
+pub(crate) fn run_on_sasl(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP_SASL) {
+        Some(target) => run_on(target, test),
+        None => on_fake(as_asked(builder), async |target, _| test(target).await),
     }
 }
 
 /// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
 pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
     let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    paused.expect("a runtime").block_on(async {
-        let fake = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800)).start_on_pipes();
-        let target = Target { fake: Some(fake.clone()), bootstrap: fake.bootstrap() };
-        test(target, fake).await;
+    let runtime = paused.expect("a runtime");
+    let agreement = Agreement::new(Place::Fake);
+    agreement.clone().judge(|| {
+        runtime.block_on(async {
+            let builder = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800));
+            let fake = builder.start_on_pipes();
+            let target = Target { fake: Some(fake.clone()), bootstrap: fake.bootstrap(), agreement };
+            test(target, fake).await;
+        });
     });
+}
+
+/// Makes the fake look like the Kafka that the environment asks for.
+fn as_asked(builder: FakeClusterBuilder) -> FakeClusterBuilder {
+    match std::env::var(AS_VERSION) {
+        Ok(version) => builder.as_version(version.parse().expect("a version of Kafka")),
+        Err(_) => builder,
+    }
 }
 
 impl Target {
     /// The real broker that an environment variable names, if it is set.
     pub(crate) fn named_by(variable: &str) -> Option<Self> {
-        std::env::var(variable).ok().map(|bootstrap| Self { fake: None, bootstrap })
+        let agreement = Agreement::new(Place::Real);
+        std::env::var(variable).ok().map(|bootstrap| Self { fake: None, bootstrap, agreement })
+    }
+
+    /// The Kafka that answers here, or that the fake looks like.
+    pub(crate) async fn version(&self) -> KafkaVersion {
+        let answer = self.api_versions().await;
+        let finalized = answer.finalized_features.iter().find(|feature| &*feature.name == "metadata.version");
+        // A fresh cluster has the newest level that its release knows, and each release so far has brought one.
+        match finalized.expect("a cluster of KRaft has a metadata version").max_version_level {
+            ..=21 => KafkaVersion::V3_9,
+            22..=25 => KafkaVersion::V4_0,
+            26..=27 => KafkaVersion::V4_1,
+            28..=29 => KafkaVersion::V4_2,
+            30 => KafkaVersion::V4_3,
+            31.. => KafkaVersion::V4_4,
+        }
+    }
+
+    async fn api_versions(&self) -> ApiVersionsResponse {
+        let (client_software_name, client_software_version) = ("wire".into(), "1".into());
+        let asked =
+            ApiVersionsRequest { client_software_name, client_software_version, ..ApiVersionsRequest::default() };
+        self.connect().await.call(asked, 3).await
+    }
+
+    /// Those of these versions of an API that are spoken here: all of them by the newest Kafka.
+    pub(crate) async fn spoken(&self, api: ApiKey, versions: RangeInclusive<i16>) -> RangeInclusive<i16> {
+        let answer = self.api_versions().await;
+        let range = answer.api_keys.iter().find(|key| key.api_key == api.code()).expect("an API that is advertised");
+        let (first, last) = (range.min_version.max(*versions.start()), range.max_version.min(*versions.end()));
+        if self.version().await == KafkaVersion::V4_4 {
+            assert_eq!(first..=last, versions, "the newest Kafka speaks them all");
+        }
+        first..=last
+    }
+
+    /// Ends the test here if what comes is not there in the Kafka that it runs on: the table of agreements says so, with
+    /// `what` has come since then.
+    pub(crate) async fn since(&self, first: KafkaVersion, what: &str) {
+        if self.version().await < first {
+            self.agreement.is_not_there(format!("{what}: since {first}"));
+        }
+    }
+
+    /// States that Kafkas before this version differ from what comes, and why. On those the test must fail, so that no
+    /// statement outlives its difference.
+    pub(crate) async fn differs_before(&self, first: KafkaVersion, why: &str) {
+        if self.version().await < first {
+            self.agreement.differs(format!("before {first}: {why}"));
+        }
+    }
+
+    /// States that the fake differs from what comes, on purpose or not yet, and why. On the fake the test must fail.
+    #[allow(dead_code, reason = "for the next difference that stays")]
+    pub(crate) fn differs_on_fake(&self, why: &str) {
+        if self.fake.is_some() {
+            self.agreement.differs(why.to_owned());
+        }
     }
 
     /// Connects to the first of the bootstrap servers.
     pub(crate) async fn connect(&self) -> Wire {
-        let first = self.bootstrap.split(',').next().expect("a server");
-        let (host, port) = first.rsplit_once(':').expect("host:port");
+        self.connect_to_server(self.bootstrap.split(',').next().expect("a server")).await
+    }
+
+    async fn connect_to_server(&self, server: &str) -> Wire {
+        let (host, port) = server.rsplit_once(':').expect("host:port");
         self.connect_to(host, port.parse().expect("a port")).await
     }
 
@@ -125,14 +223,30 @@ impl Target {
         self.topic_with(partitions, &[]).await
     }
 
-    /// Makes a topic with settings of its own.
+    /// Makes a topic with settings of its own. Where there are several real nodes, the one that `connect` connects to has
+    /// all of it, alone: so a test that knows of one node runs on a cluster of any size.
     pub(crate) async fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> Topic {
         let given =
             |&(name, value): &(&str, &str)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) };
         let configs = configs.iter().map(given).collect();
-        let topic = CreatableTopic { num_partitions: partitions, configs, ..CreatableTopic::default() };
+        let mut topic = CreatableTopic { num_partitions: partitions, configs, ..CreatableTopic::default() };
         let mut wire = self.connect().await;
+        if self.fake.is_none() && self.bootstrap.contains(',') {
+            let first = self.first_node(&mut wire).await;
+            let on_first = |partition_index| CreatableReplicaAssignment { partition_index, broker_ids: vec![first] };
+            topic.assignments = (0..partitions).map(on_first).collect();
+            topic.num_partitions = -1;
+        }
         self.make(topic, &mut wire, partitions).await
+    }
+
+    /// The id of the node that `connect` connects to.
+    async fn first_node(&self, wire: &mut Wire) -> i32 {
+        let brokers = wire.call(MetadataRequest::default(), 12).await.brokers;
+        let at = |broker: &&MetadataResponseBroker| {
+            self.bootstrap.split(',').next() == Some(&format!("{}:{}", broker.host, broker.port))
+        };
+        brokers.iter().find(at).expect("the listener's own address among the brokers").node_id
     }
 
     /// Makes a topic of one partition with these replicas, the first of which leads.
@@ -158,9 +272,23 @@ impl Target {
             let has_leaders = topic.error_code == 0 && topic.partitions.iter().all(|p| p.error_code == 0);
             // A real broker knows that it leads a little before it does.
             if has_leaders && serves(wire, &name, partitions).await {
+                self.until_all_know(&ask).await;
                 return Topic { name, id: topic.topic_id };
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until each node of a real cluster knows a topic: a coordinator is asked about it too.
+    async fn until_all_know(&self, ask: &MetadataRequest) {
+        if self.fake.is_some() {
+            return;
+        }
+        for server in self.bootstrap.split(',').skip(1) {
+            let mut wire = self.connect_to_server(server).await;
+            while wire.call(ask.clone(), 12).await.topics[0].error_code != 0 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
     }
 
