@@ -39,6 +39,10 @@ scenarios *args:
 conformance cluster *args:
     cargo run --release -p conformance --features zstd -- {{cluster}} {{args}}
 
+# Where each rule of the wire tests holds: on the fake, on real Kafka 4.4.0 and 3.9.2; writes conformance/AGREEMENTS.md.
+agreements *args:
+    conformance/agreements {{args}}
+
 # Clients that others wrote against the stand-alone fake: confluent-kafka and Java's console tools.
 interop:
     .ci/interop
