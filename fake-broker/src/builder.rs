@@ -9,7 +9,7 @@ use krafka_protocol::Str;
 
 use crate::clock::{self, Clock, TokioClock, WallClock};
 use crate::cluster::Cluster;
-use crate::config::Config;
+use crate::config::{Config, MigrationPolicy};
 use crate::faults::KafkaVersion;
 use crate::handle::FakeCluster;
 use crate::nodes::{Node, Nodes};
@@ -166,6 +166,60 @@ impl FakeClusterBuilder {
     /// Sets how many members a group may have: Kafka's `group.max.size`. The default is no limit.
     pub fn group_max_size(mut self, members: usize) -> Self {
         self.config.group_max_size = members;
+        self
+    }
+
+    /// Sets how long a member of KIP-848 may be silent: Kafka's `group.consumer.session.timeout.ms`. The default is 45 s.
+    pub fn group_consumer_session_timeout(mut self, timeout: Duration) -> Self {
+        self.config.group_consumer_session_timeout = timeout;
+        self
+    }
+
+    /// Sets how often members of KIP-848 are to send heartbeats: Kafka's `group.consumer.heartbeat.interval.ms`. The
+    /// default is 5 s.
+    pub fn group_consumer_heartbeat_interval(mut self, interval: Duration) -> Self {
+        self.config.group_consumer_heartbeat_interval = interval;
+        self
+    }
+
+    /// Sets how long the coordinator leaves an assignment alone before it makes the next one: Kafka's
+    /// `group.consumer.assignment.interval.ms`, which is there since 4.3. The default is 1 s.
+    pub fn group_consumer_assignment_interval(mut self, interval: Duration) -> Self {
+        self.config.group_consumer_assignment_interval = interval;
+        self
+    }
+
+    /// Sets how often regular expressions are resolved anew though no topic has come: Kafka's
+    /// `group.consumer.regex.refresh.interval.ms`. The default is 10 min.
+    pub fn group_consumer_regex_refresh_interval(mut self, interval: Duration) -> Self {
+        self.config.group_consumer_regex_refresh_interval = interval;
+        self
+    }
+
+    /// Sets how many members a group of KIP-848 may have: Kafka's `group.consumer.max.size`. The default is no limit.
+    pub fn group_consumer_max_size(mut self, members: usize) -> Self {
+        self.config.group_consumer_max_size = members;
+        self
+    }
+
+    /// Sets which way groups with members may change over to the other protocol: Kafka's
+    /// `group.consumer.migration.policy`. The default is both ways, and neither in Kafka 3.9.
+    pub fn group_consumer_migration_policy(mut self, policy: MigrationPolicy) -> Self {
+        self.config.group_consumer_migration_policy = Some(policy);
+        self
+    }
+
+    /// Sets how long committed offsets are kept that nobody uses: Kafka's `offsets.retention.minutes`. The default is
+    /// seven days.
+    pub fn offsets_retention(mut self, retention: Duration) -> Self {
+        self.config.offsets_retention = retention;
+        self
+    }
+
+    /// Sets how often expired offsets and empty groups are looked for: Kafka's
+    /// `offsets.retention.check.interval.ms`. The default is 10 min.
+    pub fn offsets_retention_check_interval(mut self, interval: Duration) -> Self {
+        self.config.offsets_retention_check_interval = interval;
         self
     }
 

@@ -23,9 +23,31 @@ pub(crate) struct Config {
     pub(crate) group_min_session_timeout: Duration,
     pub(crate) group_max_session_timeout: Duration,
     pub(crate) group_max_size: usize,
+    pub(crate) group_consumer_session_timeout: Duration,
+    pub(crate) group_consumer_heartbeat_interval: Duration,
+    pub(crate) group_consumer_assignment_interval: Duration,
+    pub(crate) group_consumer_regex_refresh_interval: Duration,
+    pub(crate) group_consumer_max_size: usize,
+    /// What the Kafka version's default is, if it is not set.
+    pub(crate) group_consumer_migration_policy: Option<MigrationPolicy>,
+    pub(crate) offsets_retention: Duration,
+    pub(crate) offsets_retention_check_interval: Duration,
     pub(crate) offset_metadata_max_bytes: usize,
     /// How many fetch sessions a node keeps.
     pub(crate) fetch_session_slots: usize,
+}
+
+/// Which way a group with members may change over to the other protocol: Kafka's `group.consumer.migration.policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationPolicy {
+    /// Neither way.
+    Disabled,
+    /// Classic groups may become groups of KIP-848.
+    Upgrade,
+    /// Groups of KIP-848 may become classic groups.
+    Downgrade,
+    /// Both ways.
+    Bidirectional,
 }
 
 impl Default for Config {
@@ -42,6 +64,14 @@ impl Default for Config {
             group_min_session_timeout: Duration::from_secs(6),
             group_max_session_timeout: Duration::from_secs(30 * 60),
             group_max_size: i32::MAX as usize,
+            group_consumer_session_timeout: Duration::from_secs(45),
+            group_consumer_heartbeat_interval: Duration::from_secs(5),
+            group_consumer_assignment_interval: Duration::from_secs(1),
+            group_consumer_regex_refresh_interval: Duration::from_secs(10 * 60),
+            group_consumer_max_size: i32::MAX as usize,
+            group_consumer_migration_policy: None,
+            offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
+            offsets_retention_check_interval: Duration::from_secs(10 * 60),
             offset_metadata_max_bytes: 4096,
             fetch_session_slots: 1000,
         }

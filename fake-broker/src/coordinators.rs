@@ -36,9 +36,14 @@ impl CoordinatorKind {
     }
 }
 
+/// The node that leads a partition of a kind's topic.
+pub(crate) fn find_on(state: &State, kind: CoordinatorKind, partition: i32) -> Option<i32> {
+    state.topics.partition(kind.topic(), partition)?.leader
+}
+
 /// The node that coordinates a key, or `None` while its partition has no leader, or the topic is not there.
 pub(crate) fn find(state: &State, kind: CoordinatorKind, key: &str) -> Option<i32> {
-    state.topics.partition(kind.topic(), partition_for(key))?.leader
+    find_on(state, kind, partition_for(key))
 }
 
 /// Creates the topic of a kind when it is asked for the first time, as Kafka does.

@@ -29,7 +29,7 @@ pub(crate) enum Timer {
         /// The partition's index.
         partition: i32,
     },
-    /// Something inside a group: a session that ends, a rebalance that has waited long enough.
+    /// Something inside a group, or the search for groups that nobody uses.
     Group(groups::Timer),
 }
 

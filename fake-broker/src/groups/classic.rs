@@ -13,6 +13,8 @@
 //!
 //! Timers are fields of what they end, so one that belongs to an earlier rebalance or a removed member cannot fire.
 
+mod describe;
+pub(super) mod member;
 mod rebalance;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,21 +24,33 @@ use bytes::Bytes;
 use krafka_protocol::api::heartbeat::HeartbeatRequest;
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use krafka_protocol::api::leave_group::{MemberIdentity, MemberResponse};
-use krafka_protocol::api::offset_commit::OffsetCommitRequest;
 use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupResponse};
 use krafka_protocol::{ErrorCode, Str};
 
-use super::member::{self, Member};
-use super::{Answer, Caller, GroupState, GroupView, MemberIds, MemberView, Parked, left};
+use member::Member;
+pub(super) use member::session_timeout;
+
+use super::{Answer, Caller, Committer, MemberIds, Parked, left};
 use crate::config::Config;
 
 /// Kafka's bound on how long a new member's JoinGroup stays parked: it cannot tell whether the client is still there.
 const NEW_MEMBER_JOIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
+/// Where a group is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Empty,
+    PreparingRebalance,
+    CompletingRebalance,
+    Stable,
+}
+
 /// One group.
 #[derive(Clone, Debug)]
 pub(super) struct ClassicGroup {
-    state: GroupState,
+    state: Phase,
+    /// Since when.
+    since: Instant,
     generation: i32,
     protocol_type: Option<Str>,
     protocol: Option<Str>,
@@ -51,6 +65,8 @@ pub(super) struct ClassicGroup {
     sync_timer: Option<Instant>,
     /// Somebody has joined since the initial delay began, so it is granted once more.
     new_member_added: bool,
+    /// The topics that the members read; `None` if they are no consumers, or say nothing that can be read.
+    subscribed: Option<BTreeSet<Str>>,
     /// What the next coordinator would read.
     written: Written,
 }
@@ -82,9 +98,10 @@ pub(super) struct AtWork<'a> {
 }
 
 impl ClassicGroup {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         Self {
-            state: GroupState::Empty,
+            state: Phase::Empty,
+            since: now,
             generation: 0,
             protocol_type: None,
             protocol: None,
@@ -95,6 +112,7 @@ impl ClassicGroup {
             join_timer: None,
             sync_timer: None,
             new_member_added: false,
+            subscribed: None,
             written: Written::default(),
         }
     }
@@ -107,25 +125,6 @@ impl ClassicGroup {
         let sessions = self.members.iter().filter_map(|m| m.session_ends);
         let pending = self.pending_joins.values().copied();
         sessions.chain(pending).chain(self.join_timer.map(|t| t.at)).chain(self.sync_timer).min()
-    }
-
-    pub(super) fn view(&self) -> GroupView {
-        let members = self.members.iter().map(|m| MemberView {
-            id: m.id.clone(),
-            instance_id: m.instance_id.clone(),
-            client_id: m.client_id.clone(),
-            client_host: m.client_host.clone(),
-            metadata: m.metadata(self.protocol.as_ref()),
-            assignment: m.assignment.clone(),
-        });
-        GroupView {
-            state: self.state,
-            generation: self.generation,
-            protocol_type: self.protocol_type.clone(),
-            protocol: self.protocol.clone(),
-            leader: self.leader.clone(),
-            members: members.collect(),
-        }
     }
 
     fn position(&self, member_id: &str) -> Option<usize> {
@@ -156,7 +155,7 @@ impl ClassicGroup {
 
     /// Whether a member with these protocols can be part of the group.
     fn fits(&self, protocol_type: &str, protocols: &[JoinGroupRequestProtocol]) -> bool {
-        if self.state == GroupState::Empty {
+        if self.state == Phase::Empty {
             return !protocol_type.is_empty() && !protocols.is_empty();
         }
         self.protocol_type.as_deref() == Some(protocol_type) && protocols.iter().any(|p| self.all_support(&p.name))
@@ -242,7 +241,7 @@ impl AtWork<'_> {
                 // A dynamic member must come back with its id before it counts (KIP-394): else each retry of a client
                 // whose answer was lost would leave a member behind that nobody is.
                 (None, _) if caller.version >= 4 => {
-                    let expires = self.now + member::session_timeout(request);
+                    let expires = self.now + session_timeout(request);
                     self.group.pending_joins.insert(new_id.clone(), expires);
                     self.answers.push(parked.join_error(new_id, ErrorCode::MEMBER_ID_REQUIRED));
                 }
@@ -263,7 +262,7 @@ impl AtWork<'_> {
         let group = &mut *self.group;
         let differs = |theirs: &Option<Str>, ours: &Option<Str>| theirs.is_some() && ours.is_some() && theirs != ours;
         let checked = group.check_member(&request.member_id, request.group_instance_id.as_ref());
-        let error = if group.state == GroupState::Empty {
+        let error = if group.state == Phase::Empty {
             ErrorCode::UNKNOWN_MEMBER_ID
         } else if !checked.is_ok() {
             checked
@@ -273,7 +272,7 @@ impl AtWork<'_> {
             || differs(&request.protocol_name, &group.protocol)
         {
             ErrorCode::INCONSISTENT_GROUP_PROTOCOL
-        } else if group.state == GroupState::PreparingRebalance {
+        } else if group.state == Phase::PreparingRebalance {
             ErrorCode::REBALANCE_IN_PROGRESS
         } else {
             ErrorCode::NONE
@@ -285,7 +284,7 @@ impl AtWork<'_> {
         if group.pending_syncs.is_empty() {
             group.sync_timer = None;
         }
-        if group.state == GroupState::Stable {
+        if group.state == Phase::Stable {
             let response = SyncGroupResponse {
                 protocol_type: group.protocol_type.clone(),
                 protocol_name: group.protocol.clone(),
@@ -303,7 +302,7 @@ impl AtWork<'_> {
             for member in &mut group.members {
                 member.assignment = assignments.get(&member.id).map(|a| Bytes::clone(a)).unwrap_or_default();
             }
-            group.state = GroupState::Stable;
+            group.enter(Phase::Stable, self.now);
             group.write();
             self.answer_syncs(ErrorCode::NONE);
         }
@@ -319,7 +318,7 @@ impl AtWork<'_> {
         }
         self.hear(&request.member_id);
         match self.group.state {
-            GroupState::PreparingRebalance => ErrorCode::REBALANCE_IN_PROGRESS,
+            Phase::PreparingRebalance => ErrorCode::REBALANCE_IN_PROGRESS,
             _ => ErrorCode::NONE,
         }
     }
@@ -351,16 +350,16 @@ impl AtWork<'_> {
         responses
     }
 
-    pub(super) fn check_commit(&mut self, request: &OffsetCommitRequest) -> ErrorCode {
+    pub(super) fn check_commit(&mut self, by: &Committer<'_>) -> ErrorCode {
         let group = &*self.group;
-        let (member_id, instance_id) = (&request.member_id, request.group_instance_id.as_ref());
-        let generation = request.generation_id_or_member_epoch;
-        if generation < 0 && group.state == GroupState::Empty {
+        let (member_id, instance_id, generation) = (by.member_id, by.instance_id, by.epoch);
+        if generation < 0 && group.state == Phase::Empty {
             return ErrorCode::NONE;
         }
         if generation < 0 && member_id.is_empty() && instance_id.is_none() {
-            // An outsider must not move the offsets of a group at work.
-            return ErrorCode::UNKNOWN_MEMBER_ID;
+            // An outsider must not move the offsets of a group at work. A transaction may: old versions of its API
+            // do not tell who commits.
+            return if by.is_transactional { ErrorCode::NONE } else { ErrorCode::UNKNOWN_MEMBER_ID };
         }
         let error = group.check_member(member_id, instance_id);
         if !error.is_ok() {
@@ -369,7 +368,10 @@ impl AtWork<'_> {
         if generation != group.generation {
             return ErrorCode::ILLEGAL_GENERATION;
         }
-        if group.state == GroupState::CompletingRebalance {
+        if by.is_transactional {
+            return ErrorCode::NONE;
+        }
+        if group.state == Phase::CompletingRebalance {
             return ErrorCode::REBALANCE_IN_PROGRESS;
         }
         self.hear(member_id);
@@ -377,31 +379,36 @@ impl AtWork<'_> {
     }
 
     pub(super) fn reload(&mut self) {
-        for index in 0..self.group.members.len() {
-            let id = self.group.members[index].id.clone();
-            if let Some(parked) = self.group.members[index].parked_join.take() {
-                self.answers.push(parked.join_error(id, ErrorCode::NOT_COORDINATOR));
-            }
-        }
-        self.answer_syncs(ErrorCode::NOT_COORDINATOR);
-
+        self.send_all_away(ErrorCode::NOT_COORDINATOR);
         let written = self.group.written.clone();
         *self.group = ClassicGroup {
-            state: if written.members.is_empty() { GroupState::Empty } else { GroupState::Stable },
+            state: if written.members.is_empty() { Phase::Empty } else { Phase::Stable },
             generation: written.generation,
             protocol_type: written.protocol_type.clone(),
             protocol: written.protocol.clone(),
             leader: written.leader.clone(),
             members: written.members.clone(),
             written,
-            ..ClassicGroup::new()
+            ..ClassicGroup::new(self.now)
         };
+        self.group.read_subscriptions();
         for member in &mut self.group.members {
             member.heard(self.now);
         }
         if self.group.members.len() > self.config.group_max_size {
             self.prepare_rebalance();
         }
+    }
+
+    /// Ends the wait of everyone with an error.
+    pub(super) fn send_all_away(&mut self, error: ErrorCode) {
+        for index in 0..self.group.members.len() {
+            let id = self.group.members[index].id.clone();
+            if let Some(parked) = self.group.members[index].parked_join.take() {
+                self.answers.push(parked.join_error(id, error));
+            }
+        }
+        self.answer_syncs(error);
     }
 
     /// A member that the group knows asks to join again.
@@ -413,18 +420,18 @@ impl AtWork<'_> {
         };
         let is_same = self.group.members[index].protocols == request.protocols;
         let forces_rebalance = match self.group.state {
-            GroupState::PreparingRebalance => true,
+            Phase::PreparingRebalance => true,
             // It has not seen the answer to its last JoinGroup.
-            GroupState::CompletingRebalance => !is_same,
+            Phase::CompletingRebalance => !is_same,
             // A leader joins again when something changed that the members' metadata does not show: partitions were
             // added to a topic.
-            GroupState::Stable => !is_same || self.group.is_leader(member_id),
-            GroupState::Empty => {
+            Phase::Stable => !is_same || self.group.is_leader(member_id),
+            Phase::Empty => {
                 return self.answers.push(parked.join_error(member_id.clone(), ErrorCode::UNKNOWN_MEMBER_ID));
             }
         };
         if !forces_rebalance {
-            let lists_members = self.group.state == GroupState::CompletingRebalance;
+            let lists_members = self.group.state == Phase::CompletingRebalance;
             let response = self.joined(member_id.clone(), lists_members);
             return self.answers.push(parked.join(response));
         }
@@ -475,7 +482,7 @@ impl AtWork<'_> {
         group.members.push(member);
 
         match group.state {
-            GroupState::Stable if group.elect_protocol() == group.protocol => {
+            Phase::Stable if group.elect_protocol() == group.protocol => {
                 group.write();
                 if let Some(member) = group.members.last_mut() {
                     member.parked_join = None;
@@ -492,8 +499,8 @@ impl AtWork<'_> {
                 self.answers.push(parked.join(response));
             }
             // The leader may be computing an assignment for the old id at this moment.
-            GroupState::Stable | GroupState::CompletingRebalance => self.prepare_rebalance(),
-            GroupState::PreparingRebalance | GroupState::Empty => self.complete_when_all_joined(),
+            Phase::Stable | Phase::CompletingRebalance => self.prepare_rebalance(),
+            Phase::PreparingRebalance | Phase::Empty => self.complete_when_all_joined(),
         }
     }
 
@@ -553,14 +560,14 @@ impl AtWork<'_> {
     fn has_room_for(&self, member_id: &str) -> bool {
         let group = &*self.group;
         match group.state {
-            GroupState::Empty => true,
+            Phase::Empty => true,
             // Counted by who has come back, so that it is the last to come who must go.
-            GroupState::PreparingRebalance => {
+            Phase::PreparingRebalance => {
                 let has_joined = |m: &&Member| m.parked_join.is_some();
                 group.members.iter().filter(has_joined).any(|m| &*m.id == member_id)
                     || group.members.iter().filter(has_joined).count() < self.config.group_max_size
             }
-            GroupState::CompletingRebalance | GroupState::Stable => {
+            Phase::CompletingRebalance | Phase::Stable => {
                 group.position(member_id).is_some() || group.members.len() < self.config.group_max_size
             }
         }

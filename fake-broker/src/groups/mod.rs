@@ -1,26 +1,36 @@
-//! All the consumer groups of the cluster, and the rules that hold before a request reaches one of them.
+//! All the groups of the cluster, and the rules that hold before a request reaches one of them.
 //!
 //! A group lives on its coordinator's partition of `__consumer_offsets`, so it outlives the node: when the coordinator
 //! moves, the next one reads the group back as it was last written ([`Groups::reload`]). Who the coordinator is, is not
 //! known here (`coordinators.rs`).
+//!
+//! A group is of one kind at a time: `classic` or `consumer` (KIP-848). It changes over when it is empty and a member of
+//! the other kind comes, and with members in it by online migration (`consumer/convert.rs`).
 
+mod admin;
 mod classic;
-mod member;
+mod classic_requests;
+mod consumer;
+mod consumer_requests;
+mod desk;
+mod expiry;
+mod image;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use krafka_protocol::api::heartbeat::HeartbeatRequest;
-use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupResponse};
-use krafka_protocol::api::leave_group::{LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse};
-use krafka_protocol::api::offset_commit::OffsetCommitRequest;
-use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupResponse};
-use krafka_protocol::{AnyResponse, ErrorCode, Str};
+use krafka_protocol::api::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
+use krafka_protocol::api::leave_group::{MemberIdentity, MemberResponse};
+use krafka_protocol::{AnyResponse, ErrorCode, Str, Uuid};
 
 use classic::ClassicGroup;
-pub use view::{GroupState, GroupView, MemberView};
+use consumer::ConsumerGroup;
+use desk::Desk;
+pub(crate) use desk::Refusal;
+pub(crate) use image::Image;
+pub use view::{GroupKind, GroupState, GroupView, MemberView};
 
 use crate::config::Config;
 use crate::context::{Context, Outcome, RequestId};
@@ -48,17 +58,75 @@ impl From<&Context> for Caller {
     }
 }
 
-/// Something is due inside a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Timer {
-    group: Str,
+/// Who wants to commit offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committer<'a> {
+    pub(crate) group_id: &'a Str,
+    pub(crate) member_id: &'a Str,
+    pub(crate) instance_id: Option<&'a Str>,
+    /// The generation, or the member epoch; negative for one that is no member.
+    pub(crate) epoch: i32,
+    /// The version of OffsetCommit; a transaction's own API has no bearing on it.
+    pub(crate) version: i16,
+    pub(crate) is_transactional: bool,
 }
 
-/// Lets the timers of a group run out that are due.
+/// Which offsets may be committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CommitScope {
+    /// Those of all partitions.
+    All,
+    /// Those of partitions that the member has had for long enough; another one among them spoils all.
+    Held {
+        /// Which they are.
+        partitions: BTreeSet<(Uuid, i32)>,
+        /// What a commit of others is answered with.
+        error: ErrorCode,
+    },
+}
+
+impl CommitScope {
+    /// The error of a commit for this partition.
+    pub(crate) fn check(&self, topic: Uuid, partition: i32) -> ErrorCode {
+        match self {
+            Self::Held { partitions, error } if !partitions.contains(&(topic, partition)) => *error,
+            _ => ErrorCode::NONE,
+        }
+    }
+}
+
+/// Something is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Inside a group: a session that ends, a rebalance that has waited long enough.
+    Group(Str),
+    /// The search for offsets and groups that nobody has used for long.
+    Expiry,
+}
+
+/// Does what is due.
 pub(crate) fn timer_fired(state: &mut State, timer: &Timer, now: Instant) {
-    state.groups.timers.remove(&timer.group);
-    state.groups.expire(&timer.group, now);
-    settle(state, &timer.group);
+    match timer {
+        Timer::Group(group) => {
+            state.groups.timers.remove(group);
+            let node = coordinators::find(state, CoordinatorKind::Group, group).unwrap_or(-1);
+            let (groups, image) = at(state, node);
+            groups.expire(&image, group, now);
+            settle(state, group, now);
+        }
+        Timer::Expiry => expiry::run(state, now),
+    }
+}
+
+/// The groups, and what a node sees of the rest.
+pub(crate) fn at(state: &mut State, node: i32) -> (&mut Groups, Image<'_>) {
+    let State { groups, topics, nodes, .. } = state;
+    (groups, Image::of(topics, nodes, node))
+}
+
+/// A group as a test sees it.
+pub(crate) fn view(state: &State, group: &str) -> Option<GroupView> {
+    state.groups.view(&Image::of(&state.topics, &state.nodes, -1), group)
 }
 
 /// Why a node does not serve a request of a member, if it does not: a fault refuses it, it names no group, or another
@@ -66,6 +134,11 @@ pub(crate) fn timer_fired(state: &mut State, timer: &Timer, now: Instant) {
 pub(crate) fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
     let nameless = || group.is_empty().then_some(ErrorCode::INVALID_GROUP_ID);
     cx.group_error(state, Operation::Read, group).or_else(nameless).or_else(|| not_coordinator(state, cx, group))
+}
+
+/// Whether a heartbeat makes sense by itself.
+pub(crate) fn is_sound(state: &State, cx: &Context, request: &ConsumerGroupHeartbeatRequest) -> bool {
+    consumer::validate(request, cx.version, &Image::of(&state.topics, &state.nodes, cx.node)).is_ok()
 }
 
 /// NOT_COORDINATOR on every node but one.
@@ -78,19 +151,22 @@ pub(crate) fn not_coordinator(state: &State, cx: &Context, group: &Str) -> Optio
 pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant) {
     let is_there = |group: &&Str| coordinators::partition_for(group) == partition;
     let moved: Vec<Str> = state.groups.groups.keys().filter(is_there).cloned().collect();
+    let leader = coordinators::find_on(state, CoordinatorKind::Group, partition).unwrap_or(-1);
     for group in &moved {
-        state.groups.reload(group, now);
-        settle(state, group);
+        let (groups, image) = at(state, leader);
+        groups.reload(&image, group, now);
+        settle(state, group, now);
     }
 }
 
 /// Follows up on what has happened in a group: answers those whose wait is over, and sets the group's next timer.
-pub(crate) fn settle(state: &mut State, group: &Str) {
+pub(crate) fn settle(state: &mut State, group: &Str, now: Instant) {
     for answer in std::mem::take(&mut state.groups.answers) {
         state.answer(answer.request, answer.response);
     }
+    expiry::keep_watch(state, now);
     let groups = &mut state.groups;
-    let due = groups.groups.get(group).and_then(ClassicGroup::deadline);
+    let due = groups.groups.get(group).and_then(Group::deadline);
     if groups.timers.get(group).map(|(at, _)| *at) == due {
         return;
     }
@@ -98,14 +174,14 @@ pub(crate) fn settle(state: &mut State, group: &Str) {
         state.timers.cancel(timer);
     }
     if let Some(due) = due {
-        let timer = state.timers.set(due, timers::Timer::Group(Timer { group: group.clone() }));
+        let timer = state.timers.set(due, timers::Timer::Group(Timer::Group(group.clone())));
         groups.timers.insert(group.clone(), (due, timer));
     }
 }
 
 /// Lets a request wait for its group's answer, which may be known already.
-pub(crate) fn await_answer<R>(state: &mut State, group: &Str) -> Outcome<R> {
-    settle(state, group);
+pub(crate) fn await_answer<R>(state: &mut State, group: &Str, now: Instant) -> Outcome<R> {
+    settle(state, group, now);
     Outcome::Park(Waiting::Group)
 }
 
@@ -123,14 +199,48 @@ struct Answer {
     response: AnyResponse,
 }
 
-/// Every classic group, by id.
+/// A group of either kind.
+#[derive(Clone, Debug)]
+enum Group {
+    Classic(Box<ClassicGroup>),
+    Consumer(Box<ConsumerGroup>),
+}
+
+impl Group {
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Classic(group) => group.deadline(),
+            Self::Consumer(group) => group.deadline(),
+        }
+    }
+
+    fn kind(&self) -> GroupKind {
+        match self {
+            Self::Classic(_) => GroupKind::Classic,
+            Self::Consumer(_) => GroupKind::Consumer,
+        }
+    }
+
+    fn state(&self) -> GroupState {
+        match self {
+            Self::Classic(group) => group.state(),
+            Self::Consumer(group) => group.state(),
+        }
+    }
+}
+
+/// Every group, by id.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     config: Arc<Config>,
-    groups: BTreeMap<Str, ClassicGroup>,
+    groups: BTreeMap<Str, Group>,
     member_ids: MemberIds,
+    /// What was set for single groups, by Kafka's names of the settings.
+    settings: BTreeMap<Str, BTreeMap<Str, Str>>,
     /// The timer of each group that has one, and when it is due.
     timers: BTreeMap<Str, (Instant, TimerId)>,
+    /// Set while the search for what has expired is planned.
+    expiry: Option<TimerId>,
     answers: Vec<Answer>,
 }
 
@@ -138,120 +248,59 @@ impl Groups {
     /// No groups; member ids are drawn from the configured seed.
     pub(crate) fn new(config: Arc<Config>) -> Self {
         let member_ids = MemberIds { chance: Rng::stream(config.seed, "member ids") };
-        Self { config, groups: BTreeMap::new(), member_ids, timers: BTreeMap::new(), answers: Vec::new() }
-    }
-
-    /// Whether a member may have the session timeout that it asks for.
-    pub(crate) fn allows_session_timeout(&self, request: &JoinGroupRequest) -> bool {
-        let bounds = self.config.group_min_session_timeout..=self.config.group_max_session_timeout;
-        bounds.contains(&member::session_timeout(request))
-    }
-
-    /// Joins or rejoins a member. The answer comes through [`Groups::take_answers`], now or later.
-    pub(crate) fn join(&mut self, caller: &Caller, request: &JoinGroupRequest, id: RequestId, now: Instant) {
-        let parked = Parked { request: id, version: caller.version };
-        if !request.member_id.is_empty() && !self.groups.contains_key(&request.group_id) {
-            let error = ErrorCode::UNKNOWN_MEMBER_ID;
-            return self.answers.push(parked.join_error(request.member_id.clone(), error));
-        }
-        let group = self.groups.entry(request.group_id.clone()).or_insert_with(ClassicGroup::new);
-        let mut group = group.with(&self.config, now, &mut self.answers);
-        group.join(caller, request, parked, &mut self.member_ids);
-    }
-
-    /// Hands out, or waits for, the assignment of a generation. The answer comes as for [`Groups::join`].
-    pub(crate) fn sync(&mut self, caller: &Caller, request: &SyncGroupRequest, id: RequestId, now: Instant) {
-        let parked = Parked { request: id, version: caller.version };
-        match self.groups.get_mut(&request.group_id) {
-            Some(group) => group.with(&self.config, now, &mut self.answers).sync(request, parked),
-            None => self.answers.push(parked.sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
+        Self {
+            config,
+            groups: BTreeMap::new(),
+            member_ids,
+            settings: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            expiry: None,
+            answers: Vec::new(),
         }
     }
 
-    /// Keeps a member's session alive and tells it whether a rebalance is going on.
-    pub(crate) fn heartbeat(&mut self, request: &HeartbeatRequest, now: Instant) -> ErrorCode {
-        match self.groups.get_mut(&request.group_id) {
-            Some(group) => group.with(&self.config, now, &mut self.answers).heartbeat(request),
-            None => ErrorCode::UNKNOWN_MEMBER_ID,
-        }
-    }
-
-    /// Removes members on their own or an administrator's wish.
-    pub(crate) fn leave(&mut self, caller: &Caller, request: &LeaveGroupRequest, now: Instant) -> LeaveGroupResponse {
-        // Before version 3 there is one member, and it has no list of its own.
-        let single = [MemberIdentity { member_id: request.member_id.clone(), ..MemberIdentity::default() }];
-        let leaving = if caller.version < 3 { &single[..] } else { &request.members[..] };
-        let members = match self.groups.get_mut(&request.group_id) {
-            Some(group) => group.with(&self.config, now, &mut self.answers).leave(leaving),
-            None => leaving.iter().map(|m| left(m, ErrorCode::UNKNOWN_MEMBER_ID)).collect(),
+    /// Sets something for one group, by Kafka's name of it; `None` takes the cluster's setting again.
+    pub(crate) fn set(&mut self, group: &Str, name: &Str, value: Option<Str>) {
+        let own = self.settings.entry(group.clone()).or_default();
+        match value {
+            Some(value) => own.insert(name.clone(), value),
+            None => own.remove(name),
         };
-        if caller.version < 3 {
-            let error_code = members.first().map_or(0, |m: &MemberResponse| m.error_code);
-            return LeaveGroupResponse { error_code, ..LeaveGroupResponse::default() };
+        if own.is_empty() {
+            self.settings.remove(group);
         }
-        LeaveGroupResponse { members, ..LeaveGroupResponse::default() }
-    }
-
-    /// Whether offsets may be committed with this member and generation. A commit counts as a sign of life.
-    pub(crate) fn check_commit(&mut self, caller: &Caller, request: &OffsetCommitRequest, now: Instant) -> ErrorCode {
-        if let Some(group) = self.groups.get_mut(&request.group_id) {
-            return group.with(&self.config, now, &mut self.answers).check_commit(request);
-        }
-        if request.generation_id_or_member_epoch < 0 {
-            // The first commit of a consumer that manages its partitions itself makes the group.
-            self.groups.insert(request.group_id.clone(), ClassicGroup::new());
-            return ErrorCode::NONE;
-        }
-        // Both mean the same; clients from before version 9 know only the older code.
-        if caller.version >= 9 { ErrorCode::GROUP_ID_NOT_FOUND } else { ErrorCode::ILLEGAL_GENERATION }
     }
 
     /// Reads a group back from the log, as its next coordinator does: what was not written is forgotten, the sessions
     /// run anew, and whoever waited for an answer of the last coordinator is sent away.
-    pub(crate) fn reload(&mut self, group_id: &Str, now: Instant) {
-        if let Some(group) = self.groups.get_mut(group_id) {
-            group.with(&self.config, now, &mut self.answers).reload();
+    pub(crate) fn reload(&mut self, image: &Image<'_>, group_id: &Str, now: Instant) {
+        let desk = Desk { config: &self.config, own: self.settings.get(group_id), image: *image, now };
+        match self.groups.get_mut(group_id) {
+            Some(Group::Classic(group)) => group.with(&self.config, now, &mut self.answers).reload(),
+            Some(Group::Consumer(group)) => group.reload(&desk),
+            None => {}
         }
     }
 
     /// A group as a test or an administrator sees it.
-    pub(crate) fn view(&self, group_id: &str) -> Option<GroupView> {
-        self.groups.get(group_id).map(ClassicGroup::view)
+    pub(crate) fn view(&self, image: &Image<'_>, group_id: &str) -> Option<GroupView> {
+        match self.groups.get(group_id)? {
+            Group::Classic(group) => Some(group.view()),
+            Group::Consumer(group) => Some(group.view(image)),
+        }
     }
 
     /// Lets the timers of a group run out that are due: sessions, rebalances, missing syncs.
-    fn expire(&mut self, group_id: &str, now: Instant) {
-        if let Some(group) = self.groups.get_mut(group_id) {
-            group.with(&self.config, now, &mut self.answers).expire();
+    fn expire(&mut self, image: &Image<'_>, group_id: &Str, now: Instant) {
+        let desk = Desk { config: &self.config, own: self.settings.get(group_id), image: *image, now };
+        match self.groups.get_mut(group_id) {
+            Some(Group::Classic(group)) => group.with(&self.config, now, &mut self.answers).expire(),
+            Some(Group::Consumer(group)) => {
+                let lost = group.expire(&desk);
+                self.fence(image, group_id, &lost, now);
+            }
+            None => {}
         }
-    }
-}
-
-impl Parked {
-    fn join(self, mut response: JoinGroupResponse) -> Answer {
-        // The name could not be null before version 7; Kafka sends an empty one then.
-        if self.version < 7 {
-            response.protocol_name.get_or_insert_default();
-        }
-        Answer { request: self.request, response: response.into() }
-    }
-
-    fn join_error(self, member_id: Str, error: ErrorCode) -> Answer {
-        self.join(JoinGroupResponse {
-            error_code: error.0,
-            generation_id: -1,
-            protocol_name: None,
-            member_id,
-            ..JoinGroupResponse::default()
-        })
-    }
-
-    fn sync(self, response: SyncGroupResponse) -> Answer {
-        Answer { request: self.request, response: response.into() }
-    }
-
-    fn sync_error(self, error: ErrorCode) -> Answer {
-        self.sync(SyncGroupResponse { error_code: error.0, ..SyncGroupResponse::default() })
     }
 }
 
@@ -278,5 +327,10 @@ impl MemberIds {
         let (time_low, time_mid, time_high) = (part(96, 32), part(80, 16), part(64, 16));
         let (clock, node) = (part(48, 16), part(0, 48));
         Str::from(format!("{prefix}-{time_low:08x}-{time_mid:04x}-{time_high:04x}-{clock:04x}-{node:012x}"))
+    }
+
+    /// The next id as Kafka draws it for members of KIP-848: a UUID in its own text.
+    fn next_uuid(&mut self) -> Str {
+        Str::from(self.chance.uuid().to_string())
     }
 }

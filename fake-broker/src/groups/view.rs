@@ -5,7 +5,19 @@ use std::fmt;
 use bytes::Bytes;
 use krafka_protocol::Str;
 
-/// Where a classic group is in its life.
+/// Which protocol a group is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum GroupKind {
+    /// JoinGroup and SyncGroup: the members assign.
+    Classic,
+    /// KIP-848: the coordinator assigns.
+    Consumer,
+}
+
+/// Where a group is in its life.
+///
+/// A classic group:
 ///
 /// ```text
 ///             first member                 all joined, or time is up            the leader's assignment
@@ -13,7 +25,17 @@ use krafka_protocol::Str;
 ///       ▲                    Rebalance ◀──── join, leave, loss ── Rebalance                              │
 ///       └──── nobody left ──────┘  ▲─────────────────────────── join, leave, loss ───────────────────────┘
 /// ```
+///
+/// A group of KIP-848:
+///
+/// ```text
+///             first member              next heartbeat               all have given up and taken over
+///     Empty ───────────────▶ Assigning ────────────────▶ Reconciling ─────────────────────────────────▶ Stable
+///       ▲                        ▲──── join, leave, loss, other topics ──┴────────────────────────────────┤
+///       └────────────────────────────────────────── nobody left ─────────────────────────────────────────┘
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum GroupState {
     /// No members; there may be offsets.
     Empty,
@@ -21,42 +43,80 @@ pub enum GroupState {
     PreparingRebalance,
     /// The generation is known, its assignment is not.
     CompletingRebalance,
+    /// The group's epoch is ahead of its assignment's.
+    Assigning,
+    /// Some member is still on its way to the assignment.
+    Reconciling,
     /// Every member has been told its assignment, or can ask for it.
     Stable,
 }
 
-impl fmt::Display for GroupState {
+impl GroupKind {
+    /// Kafka's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Consumer => "consumer",
+        }
+    }
+}
+
+impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.write_str(self.name())
+    }
+}
+
+impl GroupState {
+    /// Kafka's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Empty => "Empty",
             Self::PreparingRebalance => "PreparingRebalance",
             Self::CompletingRebalance => "CompletingRebalance",
+            Self::Assigning => "Assigning",
+            Self::Reconciling => "Reconciling",
             Self::Stable => "Stable",
-        })
+        }
+    }
+}
+
+impl fmt::Display for GroupState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 /// A group at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupView {
+    /// Which protocol it is of.
+    pub kind: GroupKind,
     /// Where the group is in its life.
     pub state: GroupState,
-    /// Counts the rebalances; 0 before the first.
+    /// Counts the rebalances; 0 before the first. For a group of KIP-848, its epoch.
     pub generation: i32,
     /// `consumer` for consumers; `None` before the first member.
     pub protocol_type: Option<Str>,
     /// The assignor that the members voted for.
     pub protocol: Option<Str>,
-    /// The id of the member that computes the assignment.
+    /// The id of the member that computes the assignment; `None` where the coordinator does.
     pub leader: Option<Str>,
-    /// The members, oldest first.
+    /// The members: of a classic group the oldest first, else by id.
     pub members: Vec<MemberView>,
+}
+
+impl GroupView {
+    /// Whether so many members are in, and all of them know their assignment.
+    pub fn is_stable_with(&self, members: usize) -> bool {
+        self.state == GroupState::Stable && self.members.len() == members
+    }
 }
 
 /// A member at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberView {
-    /// The id that the coordinator gave it.
+    /// The id that the coordinator gave it, or that it gave itself.
     pub id: Str,
     /// Its name, if it is a static member.
     pub instance_id: Option<Str>,
@@ -64,8 +124,16 @@ pub struct MemberView {
     pub client_id: Str,
     /// The address of its connection.
     pub client_host: Str,
-    /// What it told about itself for the chosen protocol.
+    /// The protocol that the member itself speaks.
+    pub kind: GroupKind,
+    /// The generation or member epoch that it has come to.
+    pub epoch: i32,
+    /// What it told about itself for the chosen protocol; empty for a member of KIP-848.
     pub metadata: Bytes,
-    /// What it was assigned in the current generation.
+    /// What it was assigned in the current generation; empty for a member of KIP-848.
     pub assignment: Bytes,
+    /// The partitions that it holds, by topic and partition; none if they cannot be read out of the assignment.
+    pub partitions: Vec<(Str, i32)>,
+    /// The partitions that it shall hold in the end.
+    pub target: Vec<(Str, i32)>,
 }

@@ -6,12 +6,18 @@ use krafka_protocol::Str;
 
 use super::FakeCluster;
 use crate::coordinators::{self, CoordinatorKind};
-use crate::groups::GroupView;
+use crate::groups::{self, GroupView};
 
 impl FakeCluster {
     /// Returns a group as it is now, or `None` if nobody ever joined it.
     pub fn group(&self, group: &str) -> Option<GroupView> {
-        self.look(|state| state.groups.view(group))
+        self.look(|state| groups::view(state, group))
+    }
+
+    /// Sets something for one group, by Kafka's name of it, such as `consumer.session.timeout.ms`; `None` lets the
+    /// cluster's setting hold again.
+    pub fn set_group_config(&self, group: &str, name: &str, value: Option<&str>) {
+        self.control(|state, _| state.groups.set(&group.into(), &name.into(), value.map(Str::from)));
     }
 
     /// Returns the offsets that a group committed, by topic and partition.
@@ -19,7 +25,7 @@ impl FakeCluster {
         self.look(|state| {
             let topics = state.offsets.of_group(group);
             let flat = topics.flat_map(|(topic, partitions)| {
-                partitions.iter().map(|(&partition, committed)| ((topic.clone(), partition), committed.offset))
+                partitions.into_iter().map(|(partition, committed)| ((topic.clone(), partition), committed.offset))
             });
             flat.collect()
         })

@@ -9,8 +9,11 @@ use crate::state::State;
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &HeartbeatRequest) -> Outcome<HeartbeatResponse> {
     let error = match groups::refusal(state, cx, &request.group_id) {
         Some(error) => error,
-        None => state.groups.heartbeat(request, cx.now),
+        None => {
+            let (groups, image) = groups::at(state, cx.node);
+            groups.heartbeat(&image, request, cx.now)
+        }
     };
-    groups::settle(state, &request.group_id);
+    groups::settle(state, &request.group_id, cx.now);
     Outcome::Reply(HeartbeatResponse { error_code: error.0, ..HeartbeatResponse::default() })
 }

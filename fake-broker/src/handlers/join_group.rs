@@ -17,8 +17,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &JoinGroupRequest
             ..JoinGroupResponse::default()
         });
     }
-    state.groups.join(&cx.into(), request, cx.request, cx.now);
-    groups::await_answer(state, &request.group_id)
+    let (groups, image) = groups::at(state, cx.node);
+    groups.join(&image, &cx.into(), request, cx.request, cx.now);
+    groups::await_answer(state, &request.group_id, cx.now)
 }
 
 fn refusal(state: &State, cx: &Context, request: &JoinGroupRequest) -> Option<ErrorCode> {

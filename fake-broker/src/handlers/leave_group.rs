@@ -10,7 +10,8 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &LeaveGroupReques
     if let Some(error) = groups::refusal(state, cx, &request.group_id) {
         return Outcome::Reply(LeaveGroupResponse { error_code: error.0, ..LeaveGroupResponse::default() });
     }
-    let response = state.groups.leave(&cx.into(), request, cx.now);
-    groups::settle(state, &request.group_id);
+    let (groups, image) = groups::at(state, cx.node);
+    let response = groups.leave(&image, &cx.into(), request, cx.now);
+    groups::settle(state, &request.group_id, cx.now);
     Outcome::Reply(response)
 }

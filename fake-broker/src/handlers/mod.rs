@@ -15,14 +15,18 @@ use crate::state::State;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_acls;
 mod create_partitions;
 mod create_topics;
 mod delete_acls;
+mod delete_groups;
 pub(crate) mod delete_records;
 mod delete_topics;
 mod describe_acls;
 mod describe_cluster;
+mod describe_groups;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod heartbeat;
@@ -30,9 +34,11 @@ mod init_producer_id;
 mod join_group;
 mod leadership;
 mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
@@ -85,6 +91,12 @@ table! {
         Heartbeat => heartbeat,
         LeaveGroup => leave_group,
         SyncGroup => sync_group,
+        DescribeGroups => describe_groups,
+        ListGroups => list_groups,
+        DeleteGroups => delete_groups,
+        OffsetDelete => offset_delete,
+        ConsumerGroupHeartbeat => consumer_group_heartbeat,
+        ConsumerGroupDescribe => consumer_group_describe,
         CreateTopics => create_topics,
         DeleteTopics => delete_topics,
         DeleteRecords => delete_records,

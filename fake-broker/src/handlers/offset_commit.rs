@@ -3,6 +3,8 @@
 //! Topics and partitions that do not exist are refused one by one. The group is asked about the others, and its error
 //! stands for all of them. A commit need not move forward.
 
+use std::time::Duration;
+
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
@@ -10,7 +12,7 @@ use krafka_protocol::api::offset_commit::{
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
-use crate::groups;
+use crate::groups::{self, Committer};
 use crate::offsets::Committed;
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -34,23 +36,61 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
     }
     // Kafka answers without its coordinator when nothing is left to commit.
     if errors.iter().flatten().any(|error| error.is_ok()) {
-        let error = match groups::not_coordinator(state, cx, &request.group_id) {
-            Some(error) => error,
-            None => state.groups.check_commit(&cx.into(), request, cx.now),
+        let scope = match groups::not_coordinator(state, cx, &request.group_id) {
+            Some(error) => Err(error),
+            None => check(state, cx, request, &names, &errors),
         };
-        groups::settle(state, &request.group_id);
-        if error.is_ok() {
-            commit(state, request, &names, &mut errors);
-        } else {
-            errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error);
+        groups::settle(state, &request.group_id, cx.now);
+        match scope {
+            Ok(()) => commit(state, cx, request, &names, &mut errors),
+            Err(error) => errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error),
         }
     }
     Outcome::Reply(respond(request, |topic, partition| errors[topic][partition]))
 }
 
+/// Asks the group, whose error stands for the whole commit.
+fn check(
+    state: &mut State,
+    cx: &Context,
+    request: &OffsetCommitRequest,
+    names: &[Option<Str>],
+    errors: &[Vec<ErrorCode>],
+) -> Result<(), ErrorCode> {
+    let by = Committer {
+        group_id: &request.group_id,
+        member_id: &request.member_id,
+        instance_id: request.group_instance_id.as_ref(),
+        epoch: request.generation_id_or_member_epoch,
+        version: cx.version,
+        is_transactional: false,
+    };
+    let (groups, image) = groups::at(state, cx.node);
+    let scope = groups.check_commit(&image, &by, cx.now).map_err(|refusal| refusal.error)?;
+    for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
+        let id = name.as_ref().and_then(|name| state.topics.by_name(name)).map(|topic| topic.id).unwrap_or_default();
+        for (partition, _) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
+            let error = scope.check(id, partition.partition_index);
+            if !error.is_ok() {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Commits what has no error so far.
-fn commit(state: &mut State, request: &OffsetCommitRequest, names: &[Option<Str>], errors: &mut [Vec<ErrorCode>]) {
+fn commit(
+    state: &mut State,
+    cx: &Context,
+    request: &OffsetCommitRequest,
+    names: &[Option<Str>],
+    errors: &mut [Vec<ErrorCode>],
+) {
     let limit = state.config.offset_metadata_max_bytes;
+    // Versions 2 to 4 say how long the offsets are to be kept; -1 leaves it to the broker.
+    let keep = u64::try_from(request.retention_time_ms).ok().filter(|_| (2..=4).contains(&cx.version));
+    let expires = keep.and_then(|ms| cx.now.checked_add(Duration::from_millis(ms)));
     for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
         let Some(name) = name else { continue };
         for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
@@ -65,7 +105,7 @@ fn commit(state: &mut State, request: &OffsetCommitRequest, names: &[Option<Str>
                 leader_epoch: partition.committed_leader_epoch,
                 metadata,
             };
-            state.offsets.commit(&request.group_id, name, partition.partition_index, committed);
+            state.offsets.commit(cx.now, expires, &request.group_id, name, partition.partition_index, committed);
         }
     }
 }

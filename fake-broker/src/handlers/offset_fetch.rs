@@ -26,7 +26,12 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &OffsetFetchRequest) 
 /// The answer for one of many groups, from version 8 on.
 fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
     let mut answer = OffsetFetchResponseGroup { group_id: group.group_id.clone(), ..Default::default() };
-    if let Some(error) = refusal(state, cx, &group.group_id) {
+    let is_member = || {
+        // Members of KIP-848 say who they are, and must be up to date.
+        let checked = state.groups.check_fetch(&group.group_id, group.member_id.as_ref(), group.member_epoch);
+        checked.err().map(|refusal| refusal.error)
+    };
+    if let Some(error) = refusal(state, cx, &group.group_id).or_else(is_member) {
         answer.error_code = error.0;
         return answer;
     }
@@ -37,7 +42,7 @@ fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> Offset
             .map(|(name, partitions)| OffsetFetchResponseTopics {
                 name: name.clone(),
                 topic_id: state.topics.by_name(name).map(|topic| topic.id).unwrap_or_default(),
-                partitions: partitions.iter().map(|(index, c)| found(*index, Ok(Some(c)))).collect(),
+                partitions: partitions.into_iter().map(|(index, c)| found(index, Ok(Some(c)))).collect(),
             })
             .collect();
         return answer;
@@ -76,7 +81,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
             .of_group(&request.group_id)
             .map(|(name, partitions)| OffsetFetchResponseTopic {
                 name: name.clone(),
-                partitions: partitions.iter().map(|(index, c)| narrow(found(*index, Ok(Some(c))))).collect(),
+                partitions: partitions.into_iter().map(|(index, c)| narrow(found(index, Ok(Some(c))))).collect(),
             })
             .collect();
         return response;

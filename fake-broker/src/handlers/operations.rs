@@ -20,7 +20,6 @@ pub(crate) fn topic(state: &State, cx: &Context, name: &str) -> i32 {
 }
 
 /// On a group, which the client may see.
-#[expect(dead_code, reason = "for the descriptions of groups, which are being written")]
 pub(crate) fn group(state: &State, cx: &Context, group: &str) -> i32 {
     on(state, cx, ResourceType::Group, group)
 }

@@ -17,6 +17,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &SyncGroupRequest
     if let Some(error) = refusal {
         return Outcome::Reply(SyncGroupResponse { error_code: error.0, ..SyncGroupResponse::default() });
     }
-    state.groups.sync(&cx.into(), request, cx.request, cx.now);
-    groups::await_answer(state, &request.group_id)
+    let (groups, image) = groups::at(state, cx.node);
+    groups.sync(&image, &cx.into(), request, cx.request, cx.now);
+    groups::await_answer(state, &request.group_id, cx.now)
 }

@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::super::GroupState;
-use super::super::member::Member;
-use super::{AtWork, ClassicGroup, JoinTimer};
+use super::member::Member;
+use super::{AtWork, ClassicGroup, JoinTimer, Phase};
 
 impl AtWork<'_> {
     /// Lets one due timer after the other run out. Each acts on the group that the one before has left behind.
@@ -44,14 +43,14 @@ impl AtWork<'_> {
     /// Starts a rebalance, or goes on with the one that is under way.
     pub(super) fn rebalance_or_complete(&mut self) {
         match self.group.state {
-            GroupState::PreparingRebalance => self.complete_when_all_joined(),
-            GroupState::Empty if self.group.members.is_empty() => {}
+            Phase::PreparingRebalance => self.complete_when_all_joined(),
+            Phase::Empty if self.group.members.is_empty() => {}
             _ => self.prepare_rebalance(),
         }
     }
 
-    pub(super) fn prepare_rebalance(&mut self) {
-        if self.group.state == GroupState::CompletingRebalance {
+    pub(in crate::groups) fn prepare_rebalance(&mut self) {
+        if self.group.state == Phase::CompletingRebalance {
             for member in &mut self.group.members {
                 member.assignment = Bytes::new();
             }
@@ -60,8 +59,8 @@ impl AtWork<'_> {
         let group = &mut *self.group;
         group.pending_syncs.clear();
         group.sync_timer = None;
-        let is_initial = group.state == GroupState::Empty;
-        group.state = GroupState::PreparingRebalance;
+        let is_initial = group.state == Phase::Empty;
+        group.enter(Phase::PreparingRebalance, self.now);
         if is_initial {
             let delay = self.config.group_initial_rebalance_delay;
             let remaining = group.rebalance_timeout().saturating_sub(delay);
@@ -110,11 +109,13 @@ impl AtWork<'_> {
         group.protocol = group.elect_protocol();
         group.pending_syncs.clear();
         if group.members.is_empty() {
-            group.state = GroupState::Empty;
+            group.enter(Phase::Empty, self.now);
+            group.read_subscriptions();
             group.write();
             return;
         }
-        group.state = GroupState::CompletingRebalance;
+        group.enter(Phase::CompletingRebalance, self.now);
+        group.read_subscriptions();
         for index in 0..self.group.members.len() {
             let id = self.group.members[index].id.clone();
             let response = self.joined(id.clone(), true);
@@ -147,8 +148,8 @@ impl AtWork<'_> {
         let was_member = self.group.position(member_id).is_some();
         self.send_away(member_id);
         match self.group.state {
-            GroupState::Stable | GroupState::CompletingRebalance if was_member => self.prepare_rebalance(),
-            GroupState::PreparingRebalance if self.group.have_all_joined() => self.complete_join(),
+            Phase::Stable | Phase::CompletingRebalance if was_member => self.prepare_rebalance(),
+            Phase::PreparingRebalance if self.group.have_all_joined() => self.complete_join(),
             _ => {}
         }
     }

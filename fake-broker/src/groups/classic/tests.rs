@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
 use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse};
-use krafka_protocol::{AnyResponse, Bytes, ErrorCode, HeartbeatRequest, OffsetCommitRequest, Str};
+use krafka_protocol::{AnyResponse, Bytes, ErrorCode, HeartbeatRequest, Str};
 
 use crate::config::Config;
 use crate::context::RequestId;
-use crate::groups::{Caller, GroupState, GroupView, Groups};
+use crate::groups::{Caller, Committer, GroupState, GroupView, Groups, Image};
+use crate::nodes::Nodes;
+use crate::topics::Topics;
 
 const GROUP: Str = Str::from_static("g");
 const NEWEST: i16 = 9;
@@ -20,6 +22,8 @@ const REBALANCE: Duration = Duration::from_secs(60);
 
 /// A coordinator with a clock.
 struct Desk {
+    topics: Topics,
+    nodes: Nodes,
     groups: Groups,
     now: Instant,
     next: u64,
@@ -40,12 +44,18 @@ impl Desk {
     }
 
     fn with(config: Config) -> Self {
-        Self { groups: Groups::new(config.into()), now: some_time(), next: 0 }
+        Self {
+            topics: Topics::default(),
+            nodes: Nodes::default(),
+            groups: Groups::new(config.into()),
+            now: some_time(),
+            next: 0,
+        }
     }
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
-        self.groups.expire(&GROUP, self.now);
+        self.groups.expire(&Image::of(&self.topics, &self.nodes, -1), &GROUP, self.now);
     }
 
     fn send(&mut self) -> Sent {
@@ -65,8 +75,8 @@ impl Desk {
         change(&mut request);
         let sent = self.send();
         let caller = Caller { client_id: Str::from("c"), client_host: Str::from("/h"), version };
-        self.groups.join(&caller, &request, sent.0, self.now);
-        self.groups.expire(&GROUP, self.now);
+        self.groups.join(&Image::of(&self.topics, &self.nodes, -1), &caller, &request, sent.0, self.now);
+        self.groups.expire(&Image::of(&self.topics, &self.nodes, -1), &GROUP, self.now);
         sent
     }
 
@@ -131,7 +141,7 @@ impl Desk {
         };
         let sent = self.send();
         let caller = Caller { version: 5, ..Caller::default() };
-        self.groups.sync(&caller, &request, sent.0, self.now);
+        self.groups.sync(&Image::of(&self.topics, &self.nodes, -1), &caller, &request, sent.0, self.now);
         sent
     }
 
@@ -143,7 +153,7 @@ impl Desk {
     fn heartbeat_as(&mut self, id: &Str, generation_id: i32, instance: Option<&str>) -> ErrorCode {
         let group_instance_id = instance.map(Str::from);
         let request = HeartbeatRequest { group_id: GROUP, generation_id, member_id: id.clone(), group_instance_id };
-        self.groups.heartbeat(&request, self.now)
+        self.groups.heartbeat(&Image::of(&self.topics, &self.nodes, -1), &request, self.now)
     }
 
     fn leave(&mut self, id: &str, instance: Option<&str>) -> ErrorCode {
@@ -153,18 +163,26 @@ impl Desk {
             ..MemberIdentity::default()
         };
         let request = LeaveGroupRequest { group_id: GROUP, members: vec![identity], ..LeaveGroupRequest::default() };
-        let response = self.groups.leave(&Caller { version: 5, ..Caller::default() }, &request, self.now);
+        let response = self.groups.leave(
+            &Image::of(&self.topics, &self.nodes, -1),
+            &Caller { version: 5, ..Caller::default() },
+            &request,
+            self.now,
+        );
         ErrorCode(response.members[0].error_code)
     }
 
     fn commit(&mut self, id: &str, generation: i32) -> ErrorCode {
-        let request = OffsetCommitRequest {
-            group_id: GROUP,
-            member_id: Str::from(id),
-            generation_id_or_member_epoch: generation,
-            ..OffsetCommitRequest::default()
+        let by = Committer {
+            group_id: &GROUP,
+            member_id: &Str::from(id),
+            instance_id: None,
+            epoch: generation,
+            version: 9,
+            is_transactional: false,
         };
-        self.groups.check_commit(&Caller { version: 9, ..Caller::default() }, &request, self.now)
+        let checked = self.groups.check_commit(&Image::of(&self.topics, &self.nodes, -1), &by, self.now);
+        checked.map_or_else(|refusal| refusal.error, |_| ErrorCode::NONE)
     }
 
     fn answer(&mut self, sent: Sent) -> Option<AnyResponse> {
@@ -195,7 +213,7 @@ impl Desk {
     }
 
     fn view(&self) -> GroupView {
-        self.groups.view(&GROUP).expect("the group exists")
+        self.groups.view(&Image::of(&self.topics, &self.nodes, -1), &GROUP).expect("the group exists")
     }
 }
 
@@ -568,7 +586,7 @@ fn next_coordinator_reads_the_last_stable_generation() {
     let generation = desk.view().generation;
     let (newcomer, waiting) = desk.arrive();
 
-    desk.groups.reload(&GROUP, desk.now);
+    desk.groups.reload(&Image::of(&desk.topics, &desk.nodes, -1), &GROUP, desk.now);
 
     assert_eq!(desk.join_error(waiting), ErrorCode::NOT_COORDINATOR);
     assert_eq!((desk.view().state, desk.view().generation), (GroupState::Stable, generation));

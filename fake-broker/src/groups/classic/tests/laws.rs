@@ -12,8 +12,9 @@ use proptest::prelude::*;
 
 use crate::config::Config;
 use crate::context::RequestId;
-use crate::groups::classic::ClassicGroup;
-use crate::groups::{Caller, GroupState, Groups};
+use crate::groups::{Caller, Group, GroupState, Groups, Image};
+use crate::nodes::Nodes;
+use crate::topics::Topics;
 
 const GROUP: Str = Str::from_static("g");
 const INSTANCES: [&str; 2] = ["one", "two"];
@@ -49,6 +50,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 struct Run {
+    topics: Topics,
+    nodes: Nodes,
     groups: Groups,
     now: Instant,
     next: u64,
@@ -59,7 +62,8 @@ struct Run {
 impl Run {
     fn take(&mut self, step: Step) {
         let id = |run: &Self, member: usize| run.ids.get(member).cloned().unwrap_or_default();
-        let generation = self.groups.view(&GROUP).map_or(0, |view| view.generation);
+        let generation =
+            self.groups.view(&Image::of(&self.topics, &self.nodes, -1), &GROUP).map_or(0, |view| view.generation);
         match step {
             Step::Arrive { session_ms, rebalance_ms } => self.join(|r| {
                 r.session_timeout_ms = session_ms;
@@ -87,23 +91,34 @@ impl Run {
                     assignments: Vec::new(),
                 };
                 let request_id = self.request();
-                self.groups.sync(&Caller::default(), &request, request_id, self.now);
+                self.groups.sync(
+                    &Image::of(&self.topics, &self.nodes, -1),
+                    &Caller::default(),
+                    &request,
+                    request_id,
+                    self.now,
+                );
             }
             Step::Heartbeat(member) => {
                 let (member_id, group_instance_id) = (id(self, member), None);
                 let request =
                     HeartbeatRequest { group_id: GROUP, generation_id: generation, member_id, group_instance_id };
-                self.groups.heartbeat(&request, self.now);
+                self.groups.heartbeat(&Image::of(&self.topics, &self.nodes, -1), &request, self.now);
             }
             Step::Leave(member) => {
                 let identity = MemberIdentity { member_id: id(self, member), group_instance_id: None, reason: None };
                 let request = LeaveGroupRequest { group_id: GROUP, members: vec![identity], ..Default::default() };
-                self.groups.leave(&Caller { version: 5, ..Caller::default() }, &request, self.now);
+                self.groups.leave(
+                    &Image::of(&self.topics, &self.nodes, -1),
+                    &Caller { version: 5, ..Caller::default() },
+                    &request,
+                    self.now,
+                );
             }
             Step::Pass(ms) => self.now += Duration::from_millis(ms),
-            Step::Reload => self.groups.reload(&GROUP, self.now),
+            Step::Reload => self.groups.reload(&Image::of(&self.topics, &self.nodes, -1), &GROUP, self.now),
         }
-        self.groups.expire(&GROUP, self.now);
+        self.groups.expire(&Image::of(&self.topics, &self.nodes, -1), &GROUP, self.now);
         self.read_answers();
     }
 
@@ -121,7 +136,13 @@ impl Run {
         };
         change(&mut request);
         let id = self.request();
-        self.groups.join(&Caller { version: 9, ..Caller::default() }, &request, id, self.now);
+        self.groups.join(
+            &Image::of(&self.topics, &self.nodes, -1),
+            &Caller { version: 9, ..Caller::default() },
+            &request,
+            id,
+            self.now,
+        );
     }
 
     fn request(&mut self) -> RequestId {
@@ -142,7 +163,7 @@ impl Run {
     }
 
     fn check(&self) {
-        let Some(view) = self.groups.view(&GROUP) else { return };
+        let Some(view) = self.groups.view(&Image::of(&self.topics, &self.nodes, -1), &GROUP) else { return };
         assert_eq!(view.members.is_empty(), view.leader.is_none(), "{view:?}");
         match view.state {
             GroupState::Empty => assert!(view.members.is_empty(), "{view:?}"),
@@ -151,6 +172,7 @@ impl Run {
             GroupState::CompletingRebalance | GroupState::Stable => {
                 assert!(!view.members.is_empty() && view.generation > 0 && view.protocol.is_some(), "{view:?}");
             }
+            GroupState::Assigning | GroupState::Reconciling => panic!("no states of a classic group: {view:?}"),
         }
         let mut names: Vec<_> = view.members.iter().filter_map(|m| m.instance_id.as_ref()).collect();
         names.sort_unstable();
@@ -172,20 +194,21 @@ proptest! {
     #[test]
     fn group_is_sound_and_ends_when_nothing_is_heard(steps in steps()) {
         let groups = Groups::new(Arc::new(Config::default()));
-        let mut run = Run { groups, now: some_time(), next: 0, ids: Vec::new(), answered: BTreeSet::new() };
+        let (topics, nodes) = (Topics::default(), Nodes::default());
+        let mut run = Run { topics, nodes, groups, now: some_time(), next: 0, ids: Vec::new(), answered: BTreeSet::new() };
         for step in steps {
             run.take(step);
             run.check();
         }
 
         for _ in 0..200 {
-            let Some(due) = run.groups.groups.get(&GROUP).and_then(ClassicGroup::deadline) else { break };
+            let Some(due) = run.groups.groups.get(&GROUP).and_then(Group::deadline) else { break };
             prop_assert!(due > run.now, "what is due was done");
             run.now = due;
             run.take(Step::Pass(0));
             run.check();
         }
-        let left = run.groups.view(&GROUP).map_or(0, |view| view.members.len());
+        let left = run.groups.view(&Image::of(&run.topics, &run.nodes, -1), &GROUP).map_or(0, |view| view.members.len());
         prop_assert_eq!(left, 0);
     }
 }

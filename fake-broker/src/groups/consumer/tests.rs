@@ -1,0 +1,1 @@
+//! The consumer group, driven without a wire.

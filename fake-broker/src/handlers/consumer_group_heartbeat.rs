@@ -1,0 +1,43 @@
+//! ConsumerGroupHeartbeat (68): membership of KIP-848. The rules are in [`groups`].
+
+use krafka_protocol::api::consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+use krafka_protocol::{ErrorCode, Str};
+
+use crate::context::{Context, Outcome};
+use crate::groups::{self, Refusal};
+use crate::security::acls::Operation;
+use crate::state::State;
+
+pub(crate) fn handle(
+    state: &mut State,
+    cx: &Context,
+    request: &ConsumerGroupHeartbeatRequest,
+) -> Outcome<ConsumerGroupHeartbeatResponse> {
+    let answer = match refusal(state, cx, request) {
+        Some(error) => Err(Refusal::new(error, error.message())),
+        None => {
+            let (groups, image) = groups::at(state, cx.node);
+            groups.consumer_heartbeat(&image, &cx.into(), request, cx.now)
+        }
+    };
+    groups::settle(state, &request.group_id, cx.now);
+    Outcome::Reply(answer.unwrap_or_else(|refusal| ConsumerGroupHeartbeatResponse {
+        error_code: refusal.error.0,
+        error_message: Some(Str::from(refusal.message)),
+        ..ConsumerGroupHeartbeatResponse::default()
+    }))
+}
+
+fn refusal(state: &State, cx: &Context, request: &ConsumerGroupHeartbeatRequest) -> Option<ErrorCode> {
+    let group = &request.group_id;
+    if let Some(error) = cx.group_error(state, Operation::Read, group) {
+        return Some(error);
+    }
+    let names = request.subscribed_topic_names.iter().flatten();
+    if let Some(error) = names.filter_map(|name| cx.topic_error(state, Operation::Describe, name)).next() {
+        return Some(error);
+    }
+    // What makes no sense is refused before it is known whether this is the right node.
+    let is_elsewhere = groups::not_coordinator(state, cx, group).filter(|_| !group.trim().is_empty());
+    is_elsewhere.filter(|_| groups::is_sound(state, cx, request))
+}
