@@ -49,9 +49,9 @@ impl Frame {
         self.chunks.into_iter()
     }
 
-    /// Puts the length in front of what `write` writes.
-    fn build(write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>) -> Result<Self, EncodeError> {
-        let mut out = Writer::with_capacity(256);
+    /// Puts the length in front of what `write` writes, which is about `hint` bytes.
+    fn build(hint: usize, write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>) -> Result<Self, EncodeError> {
+        let mut out = Writer::with_capacity(hint.saturating_add(HEADER_HINT).min(MAX_HINT));
         out.put_slice(&[0; LENGTH_SIZE]);
         write(&mut out)?;
         let len = out.len();
@@ -119,7 +119,7 @@ pub fn encode_request<R: Request>(
     correlation_id: i32,
     client_id: Option<&str>,
 ) -> Result<Frame, EncodeError> {
-    Frame::build(|out| {
+    Frame::build(request.hint(), |out| {
         request_header(R::KEY, version, correlation_id, client_id).encode(out)?;
         request.encode(out, version)
     })
@@ -135,7 +135,7 @@ pub fn encode_any_request(
     correlation_id: i32,
     client_id: Option<&str>,
 ) -> Result<Frame, EncodeError> {
-    Frame::build(|out| {
+    Frame::build(request.hint(), |out| {
         request_header(request.key(), version, correlation_id, client_id).encode(out)?;
         request.encode(out, version)
     })
@@ -151,7 +151,7 @@ pub fn encode_response<M: Message>(
     version: i16,
     correlation_id: i32,
 ) -> Result<Frame, EncodeError> {
-    Frame::build(|out| {
+    Frame::build(response.hint(), |out| {
         encode_response_header(key, version, correlation_id, out);
         response.encode(out, version)
     })
@@ -162,7 +162,7 @@ pub fn encode_response<M: Message>(
 /// # Errors
 /// Those of [`Message::encode`].
 pub fn encode_any_response(response: &AnyResponse, version: i16, correlation_id: i32) -> Result<Frame, EncodeError> {
-    Frame::build(|out| {
+    Frame::build(response.hint(), |out| {
         encode_response_header(response.key(), version, correlation_id, out);
         response.encode(out, version)
     })
@@ -178,6 +178,13 @@ pub fn decode_length(prefix: [u8; LENGTH_SIZE]) -> Result<usize, DecodeError> {
 
 /// The size of the length in front of a frame.
 pub const LENGTH_SIZE: usize = 4;
+
+/// Room for the length and the header.
+const HEADER_HINT: usize = 64;
+
+/// The most room that is made before anything is written: a message whose first element is by far its largest must not
+/// ask for more memory than it ever fills.
+const MAX_HINT: usize = 2 << 20;
 
 fn request_header(key: ApiKey, version: i16, correlation_id: i32, client_id: Option<&str>) -> RequestHeader {
     RequestHeader { key: key.code(), version, correlation_id, client_id: client_id.map(Str::from) }
@@ -217,7 +224,7 @@ mod tests {
     #[test]
     fn no_chunk_is_empty() {
         let large = Bytes::from(vec![7; Writer::SPLICE_MIN]);
-        let frame = Frame::build(|out| {
+        let frame = Frame::build(0, |out| {
             out.put_bytes(&large);
             out.put_bytes(&large);
             Ok(())
@@ -226,6 +233,18 @@ mod tests {
         let lengths: Vec<_> = frame.unwrap().into_chunks().map(|chunk| chunk.len()).collect();
 
         assert_eq!(lengths, [LENGTH_SIZE, large.len(), large.len()]);
+    }
+
+    /// A message may count on nobody to believe what its first element makes of the others.
+    #[test]
+    fn a_hint_is_not_believed_beyond_reason() {
+        let frame = Frame::build(usize::MAX, |out| {
+            assert_eq!(out.capacity(), MAX_HINT);
+            out.put_u8(7);
+            Ok(())
+        });
+
+        assert_eq!(frame.unwrap().to_bytes(), &[0, 0, 0, 1, 7][..]);
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub trait Message: Sized + Default + Clone + Debug + PartialEq {
     /// Those of [`encode`](Message::encode).
     fn size(&self, version: i16) -> Result<usize, EncodeError>;
 
+    /// About how many bytes [`encode`](Message::encode) copies, found in no time.
+    #[doc(hidden)]
+    fn hint(&self) -> usize;
+
     /// The fewest bytes that any value takes.
     #[doc(hidden)]
     fn min_size(version: i16) -> usize;

@@ -213,7 +213,7 @@ fn read(
         ..empty(ask)
     };
     if let Some(end) = diverges(log, replica, ask)? {
-        data.diverging_epoch = EpochEndOffset { epoch: end.epoch, end_offset: end.end_offset };
+        data.diverging_epoch = EpochEndOffset { epoch: end.epoch, end_offset: end.end_offset }.into();
         return Ok(data);
     }
     if !(replica.start_offset..=replica.end_offset).contains(&ask.fetch_offset) {

@@ -53,6 +53,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let schemas = fields.iter().map(Field::schema);
     let (indexes, values) = (0..fields.len(), fields.iter().map(Field::value));
+    let hints = fields.iter().filter(|field| field.tag.is_none()).map(Field::hint);
     let min_sizes = fields.iter().map(|field| field.min_size(&message));
 
     Ok(quote! {
@@ -108,6 +109,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 let flexible = #flexible;
                 #take
                 ::core::result::Result::Ok(())
+            }
+
+            fn hint(&self) -> usize {
+                0usize #(.saturating_add(#hints))* .saturating_add(1)
             }
 
             #[allow(unused_mut)]
@@ -278,14 +283,16 @@ fn takes(structure: &str, message: &MessageAttributes, plain: &[&Field<'_>], tag
         quote!(input.pass_tags().#at?;)
     } else {
         quote! {
-            let mut tags = input.open_tags().#at?;
-            for _ in 0..tags.count {
-                let tag = input.open_tag().#at?;
-                match tag.number {
-                    #(#arms)*
-                    _ => input.pass_tag(&mut tags, &tag).#at?,
+            if !input.pass_no_tags() {
+                let mut tags = input.open_tags().#at?;
+                for _ in 0..tags.count {
+                    let tag = input.open_tag().#at?;
+                    match tag.number {
+                        #(#arms)*
+                        _ => input.pass_tag(&mut tags, &tag).#at?,
+                    }
+                    input.close_tag(tag).#at?;
                 }
-                input.close_tag(tag).#at?;
             }
         }
     };

@@ -176,6 +176,17 @@ impl<'a> Field<'a> {
         quote!(self.#ident = <#inner as ::krafka_protocol::wire::Fixed>::load(&run[#from..#to]);)
     }
 
+    /// The expression that says about how large the value is.
+    pub(crate) fn hint(&self) -> TokenStream {
+        let Self { ident, inner, .. } = self;
+        let hint = quote!(<#inner as ::krafka_protocol::wire::Wire>::hint);
+        if self.nullable.is_some() {
+            quote!(self.#ident.as_ref().map_or(1, #hint))
+        } else {
+            quote!(#hint(&self.#ident))
+        }
+    }
+
     /// The expression that gives the size of the value.
     pub(crate) fn size(&self, structure: &str) -> TokenStream {
         let Self { ident, inner, .. } = self;

@@ -1,7 +1,8 @@
 //! What is read and written at once: a run of neighbours of fixed size, or one field of any other kind.
 //!
 //! A run is one piece of the frame, with one check whether it is there: half of the fields of Kafka's structures are
-//! numbers, and a check for each costs more than the number.
+//! numbers, and a check for each costs more than the number. Where later neighbours came in later versions, the run is
+//! one piece in a version that has them all, and one for each of its rungs in the others.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -9,7 +10,8 @@ use quote::quote;
 use crate::attributes::MessageAttributes;
 use crate::field::Field;
 
-/// Fields that the same versions have; if they are several, all are of fixed size.
+/// One field; or several of fixed size, of which the later ones came in the same version or a later one, to stay as
+/// long.
 pub(crate) struct Step<'b, 'a> {
     fields: &'b [&'b Field<'a>],
     /// The number of bytes of each field, if they are a run.
@@ -20,15 +22,42 @@ impl<'b, 'a> Step<'b, 'a> {
     /// Splits the fields of a body, in the order of the wire.
     pub(crate) fn split(fields: &'b [&'b Field<'a>]) -> impl Iterator<Item = Self> {
         let is_run = |one: &&Field<'a>, next: &&Field<'a>| {
-            one.fixed_size().is_some() && next.fixed_size().is_some() && one.versions == next.versions
+            one.fixed_size().is_some()
+                && next.fixed_size().is_some()
+                && one.versions.min <= next.versions.min
+                && one.versions.max == next.versions.max
         };
-        fields
-            .chunk_by(is_run)
-            .map(|fields| Self { fields, sizes: fields.iter().map(|field| field.fixed_size()).collect() })
+        fields.chunk_by(is_run).map(Self::of)
+    }
+
+    fn of(fields: &'b [&'b Field<'a>]) -> Self {
+        Self { fields, sizes: fields.iter().map(|field| field.fixed_size()).collect() }
+    }
+
+    /// The parts of a run whose fields came in different versions; nothing if it has no such parts.
+    fn rungs(&self) -> Vec<Self> {
+        let rungs: Vec<_> = self.fields.chunk_by(|one, next| one.versions == next.versions).map(Self::of).collect();
+        if rungs.len() > 1 { rungs } else { Vec::new() }
+    }
+
+    /// `whole` in a version that has all fields of the run, `parts` in the others.
+    fn climb(&self, message: &MessageAttributes, whole: &TokenStream, parts: &[TokenStream]) -> TokenStream {
+        let has_all = self.fields[self.fields.len() - 1].is_present(message);
+        quote! {
+            if #has_all {
+                #whole
+            } else {
+                #(#parts)*
+            }
+        }
     }
 
     /// The statement that adds the size of the fields to `size`.
     pub(crate) fn size(&self, structure: &str, message: &MessageAttributes) -> TokenStream {
+        let rungs = self.rungs();
+        if !rungs.is_empty() {
+            return rungs.iter().map(|rung| rung.size(structure, message)).collect();
+        }
         let size = match &self.sizes {
             Some(sizes) => {
                 let total: usize = sizes.iter().sum();
@@ -56,7 +85,8 @@ impl<'b, 'a> Step<'b, 'a> {
                 quote!(#put;)
             }
         };
-        self.where_present(structure, message, &put)
+        let rungs: Vec<_> = self.rungs().iter().map(|rung| rung.put(structure, message)).collect();
+        if rungs.is_empty() { self.where_present(structure, message, &put) } else { self.climb(message, &put, &rungs) }
     }
 
     /// The statement that reads the fields. What a version lacks is at its default already.
@@ -76,6 +106,10 @@ impl<'b, 'a> Step<'b, 'a> {
             }
             None => self.fields[0].fill(structure),
         };
+        let rungs: Vec<_> = self.rungs().iter().map(|rung| rung.fill(structure, message)).collect();
+        if !rungs.is_empty() {
+            return self.climb(message, &fill, &rungs);
+        }
         let first = self.fields[0];
         if first.is_partial(message) {
             let present = first.is_present(message);

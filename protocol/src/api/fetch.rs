@@ -8,6 +8,7 @@
 //! into a tagged structure (KIP-903); 16 tells where a moved leader went (KIP-951); 17 and 18 are
 //! for replicas (KIP-853, KIP-1166).
 
+use crate::wire::{Rare, RarelySet};
 use crate::{Bytes, Message, Str, Uuid};
 
 /// Asks a leader for records from a set of its partitions.
@@ -177,14 +178,14 @@ pub struct PartitionData {
     /// Set when the sender's log has gone another way than the leader's: go back to this epoch's
     /// end (KIP-595).
     #[field(versions = 12.., tag = 0)]
-    pub diverging_epoch: EpochEndOffset,
+    pub diverging_epoch: Rare<EpochEndOffset>,
     /// Who leads the partition now, if the receiver does not (KIP-951).
     #[field(versions = 12.., tag = 1)]
     pub current_leader: LeaderIdAndEpoch,
     /// Set when the offset lies before the log's start, to a replica that must load this snapshot
     /// first (KIP-630).
     #[field(versions = 12.., tag = 2)]
-    pub snapshot_id: SnapshotId,
+    pub snapshot_id: Rare<SnapshotId>,
     /// The aborted transactions that have records in this answer; `None` unless committed records
     /// only were asked for.
     #[field(versions = 4.., ignorable)]
@@ -210,6 +211,10 @@ pub struct EpochEndOffset {
     pub end_offset: i64,
 }
 
+impl RarelySet for EpochEndOffset {
+    const UNSET: &'static Self = &Self::DEFAULT;
+}
+
 /// The leader of a partition, as far as the answering broker knows.
 #[derive(Clone, Debug, PartialEq, Message)]
 #[message(versions = 12..=18, flexible = 12..)]
@@ -232,6 +237,10 @@ pub struct SnapshotId {
     /// The epoch of the last record in the snapshot, -1 for no snapshot.
     #[field(default = -1)]
     pub epoch: i32,
+}
+
+impl RarelySet for SnapshotId {
+    const UNSET: &'static Self = &Self::DEFAULT;
 }
 
 /// A transaction that was aborted, so that the reader can leave its records out.

@@ -110,6 +110,89 @@ use crate::value::Structure;
 use crate::wire::{DecodeError, EncodeError, Reader, Writer};
 use crate::{Message, Request};
 
+/// An enum with a variant for each API, which does what each of its messages can do.
+macro_rules! any {
+    ($(#[$doc:meta])* $Any:ident { $($key:ident: $message:ident),* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)] // Their names are Kafka's, and say it.
+        pub enum $Any {
+            $($key($message),)*
+        }
+
+        impl $Any {
+            /// The API.
+            pub const fn key(&self) -> ApiKey {
+                match self {
+                    $(Self::$key(_) => ApiKey::$key,)*
+                }
+            }
+
+            fn decode_body(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
+                match key {
+                    $(ApiKey::$key => $message::decode(input, version).map(Self::$key),)*
+                    #[allow(unreachable_patterns, reason = "the table may have every API")]
+                    _ => Err(DecodeError::unspoken(key.code())),
+                }
+            }
+
+            /// Writes the body.
+            ///
+            /// # Errors
+            /// Those of [`Message::encode`].
+            pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
+                match self {
+                    $(Self::$key(message) => message.encode(out, version),)*
+                }
+            }
+
+            /// The number of bytes that [`encode`](Self::encode) writes.
+            ///
+            /// # Errors
+            /// Those of [`Message::encode`].
+            pub fn size(&self, version: i16) -> Result<usize, EncodeError> {
+                match self {
+                    $(Self::$key(message) => message.size(version),)*
+                }
+            }
+
+            /// About how many bytes [`encode`](Self::encode) copies.
+            pub(crate) fn hint(&self) -> usize {
+                match self {
+                    $(Self::$key(message) => message.hint(),)*
+                }
+            }
+
+            /// The message for code that does not know its type.
+            pub fn structure(&self) -> &dyn Structure {
+                match self {
+                    $(Self::$key(message) => message,)*
+                }
+            }
+
+            fn as_any(&self) -> &dyn Any {
+                match self {
+                    $(Self::$key(message) => message,)*
+                }
+            }
+
+            fn as_any_mut(&mut self) -> &mut dyn Any {
+                match self {
+                    $(Self::$key(message) => message,)*
+                }
+            }
+        }
+
+        $(
+            impl From<$message> for $Any {
+                fn from(message: $message) -> Self {
+                    Self::$key(message)
+                }
+            }
+        )*
+    };
+}
+
 macro_rules! apis {
     ($(
         $key:ident $($from:literal ..= $to:literal as $min:ident ..= $max:ident)?:
@@ -123,18 +206,14 @@ macro_rules! apis {
             $(pub use super::$module::{$request, $response};)*
         }
 
-        /// A request of any API that we speak.
-        #[derive(Clone, Debug, PartialEq)]
-        #[allow(missing_docs)] // Their names are Kafka's, and say it.
-        pub enum AnyRequest {
-            $($key($request),)*
+        any! {
+            /// A request of any API that we speak.
+            AnyRequest { $($key: $request),* }
         }
 
-        /// A response of any API that we speak.
-        #[derive(Clone, Debug, PartialEq)]
-        #[allow(missing_docs)] // Their names are Kafka's, and say it.
-        pub enum AnyResponse {
-            $($key($response),)*
+        any! {
+            /// A response of any API that we speak.
+            AnyResponse { $($key: $response),* }
         }
 
         impl ApiKey {
@@ -170,143 +249,6 @@ macro_rules! apis {
                 }
             }
         }
-
-        impl AnyRequest {
-            /// The API.
-            pub const fn key(&self) -> ApiKey {
-                match self {
-                    $(Self::$key(_) => ApiKey::$key,)*
-                }
-            }
-
-            /// Reads the body of a request.
-            ///
-            /// # Errors
-            /// We do not speak the API or the version, or the bytes are no such request.
-            pub fn decode(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
-                match key {
-                    $(ApiKey::$key => $request::decode(input, version).map(Self::$key),)*
-                    #[allow(unreachable_patterns, reason = "the table may have every API")]
-                    _ => Err(DecodeError::unspoken(key.code())),
-                }
-            }
-
-            /// Writes the body of the request.
-            ///
-            /// # Errors
-            /// Those of [`Message::encode`].
-            pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
-                match self {
-                    $(Self::$key(request) => request.encode(out, version),)*
-                }
-            }
-
-            /// The number of bytes that [`encode`](Self::encode) writes.
-            ///
-            /// # Errors
-            /// Those of [`Message::encode`].
-            pub fn size(&self, version: i16) -> Result<usize, EncodeError> {
-                match self {
-                    $(Self::$key(request) => request.size(version),)*
-                }
-            }
-
-            /// The request for code that does not know its type.
-            pub fn structure(&self) -> &dyn Structure {
-                match self {
-                    $(Self::$key(request) => request,)*
-                }
-            }
-
-            fn as_any(&self) -> &dyn Any {
-                match self {
-                    $(Self::$key(request) => request,)*
-                }
-            }
-
-            fn as_any_mut(&mut self) -> &mut dyn Any {
-                match self {
-                    $(Self::$key(request) => request,)*
-                }
-            }
-        }
-
-        impl AnyResponse {
-            /// The API.
-            pub const fn key(&self) -> ApiKey {
-                match self {
-                    $(Self::$key(_) => ApiKey::$key,)*
-                }
-            }
-
-            /// Reads the body of a response. That to ApiVersions may be an error in version 0 instead.
-            ///
-            /// # Errors
-            /// We do not speak the API or the version, or the bytes are no such response.
-            pub fn decode(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
-                if key == ApiKey::ApiVersions {
-                    return ApiVersionsResponse::decode_answer(input, version).map(Self::ApiVersions);
-                }
-                match key {
-                    $(ApiKey::$key => $response::decode(input, version).map(Self::$key),)*
-                    #[allow(unreachable_patterns, reason = "the table may have every API")]
-                    _ => Err(DecodeError::unspoken(key.code())),
-                }
-            }
-
-            /// Writes the body of the response.
-            ///
-            /// # Errors
-            /// Those of [`Message::encode`].
-            pub fn encode(&self, out: &mut Writer, version: i16) -> Result<(), EncodeError> {
-                match self {
-                    $(Self::$key(response) => response.encode(out, version),)*
-                }
-            }
-
-            /// The number of bytes that [`encode`](Self::encode) writes.
-            ///
-            /// # Errors
-            /// Those of [`Message::encode`].
-            pub fn size(&self, version: i16) -> Result<usize, EncodeError> {
-                match self {
-                    $(Self::$key(response) => response.size(version),)*
-                }
-            }
-
-            /// The response for code that does not know its type.
-            pub fn structure(&self) -> &dyn Structure {
-                match self {
-                    $(Self::$key(response) => response,)*
-                }
-            }
-
-            fn as_any(&self) -> &dyn Any {
-                match self {
-                    $(Self::$key(response) => response,)*
-                }
-            }
-
-            fn as_any_mut(&mut self) -> &mut dyn Any {
-                match self {
-                    $(Self::$key(response) => response,)*
-                }
-            }
-        }
-
-        $(
-            impl From<$request> for AnyRequest {
-                fn from(request: $request) -> Self {
-                    Self::$key(request)
-                }
-            }
-
-            impl From<$response> for AnyResponse {
-                fn from(response: $response) -> Self {
-                    Self::$key(response)
-                }
-            }
-        )*
 
         /// The lowest and the highest version of each API that Kafka 4.4 serves, as [`ApiKey::offered`] has them.
         #[allow(missing_docs)] // Their names say it.
@@ -495,6 +437,14 @@ apis! {
 }
 
 impl AnyRequest {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// We do not speak the API or the version, or the bytes are no such request.
+    pub fn decode(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
+        Self::decode_body(key, version, input)
+    }
+
     /// The request, if it is an `R`.
     pub fn downcast_ref<R: Request + 'static>(&self) -> Option<&R> {
         self.as_any().downcast_ref()
@@ -507,6 +457,17 @@ impl AnyRequest {
 }
 
 impl AnyResponse {
+    /// Reads the body of a response. That to ApiVersions may be an error in version 0 instead.
+    ///
+    /// # Errors
+    /// We do not speak the API or the version, or the bytes are no such response.
+    pub fn decode(key: ApiKey, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
+        if key == ApiKey::ApiVersions {
+            return ApiVersionsResponse::decode_answer(input, version).map(Self::ApiVersions);
+        }
+        Self::decode_body(key, version, input)
+    }
+
     /// The response, if it is an `M`.
     pub fn downcast_ref<M: Message + 'static>(&self) -> Option<&M> {
         self.as_any().downcast_ref()

@@ -22,6 +22,12 @@ impl Wire for Bytes {
     }
 
     #[inline]
+    fn hint(&self) -> usize {
+        // Longer ones are spliced.
+        if self.len() < Writer::SPLICE_MIN { MAX_LEN_SIZE + self.len() } else { MAX_LEN_SIZE }
+    }
+
+    #[inline]
     fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError> {
         Self::size_nullable(Some(self), version, flexible)
     }
@@ -132,6 +138,11 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     #[inline]
+    fn hint(&self) -> usize {
+        MAX_LEN_SIZE + self.first().map_or(0, |first| self.len().saturating_mul(first.hint()))
+    }
+
+    #[inline]
     fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError> {
         let mut size = len_size(Some(self.len()), flexible);
         for element in self {
@@ -196,6 +207,9 @@ impl<T: Wire> Elements for Vec<T> {
         self.get(index).map(Wire::value)
     }
 }
+
+/// The most bytes that a length takes.
+const MAX_LEN_SIZE: usize = 5;
 
 /// The number of bytes of the length of bytes or of an array.
 #[inline]

@@ -11,6 +11,7 @@ mod array;
 mod array_len;
 mod error;
 mod node_ids;
+mod rare;
 mod reader;
 mod scalar;
 mod string;
@@ -24,6 +25,7 @@ pub use array::fill_records;
 pub use array_len::check_decode_array_len;
 pub use error::{DecodeError, EncodeError};
 pub use node_ids::NodeIds;
+pub use rare::{Rare, RarelySet};
 pub use reader::{OpenTag, OpenTags, Reader};
 pub use string::Str;
 pub use structure::{
@@ -55,6 +57,12 @@ pub trait Wire: Sized + Default {
     fn is_zero(&self) -> bool;
     /// The fewest bytes that any value takes: what bounds the length of an array before it is read.
     fn min_size(version: i16, flexible: bool) -> usize;
+    /// About how many bytes [`put`](Wire::put) writes into the buffer, found in no time: of an array's elements only
+    /// the first is looked at. A buffer that has the room beforehand need not grow.
+    #[inline]
+    fn hint(&self) -> usize {
+        size_of::<Self>()
+    }
     /// The number of bytes that [`put`](Wire::put) writes.
     ///
     /// # Errors

@@ -349,12 +349,19 @@ impl Reader {
     #[doc(hidden)]
     #[inline]
     pub fn pass_tags(&mut self) -> Result<(), DecodeError> {
+        if self.pass_no_tags() { Ok(()) } else { self.pass_some_tags() }
+    }
+
+    /// Passes over the end of a structure without tagged fields. Says no, and reads nothing, if it has some.
+    #[doc(hidden)]
+    #[inline]
+    pub fn pass_no_tags(&mut self) -> bool {
         // Hardly ever there are any.
-        if self.rest.first() == Some(&0) && self.keeper.is_none() {
+        let has_none = self.rest.first() == Some(&0) && self.keeper.is_none();
+        if has_none {
             self.rest.advance(1);
-            return Ok(());
         }
-        self.pass_some_tags()
+        has_none
     }
 
     #[cold]

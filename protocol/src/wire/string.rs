@@ -213,6 +213,11 @@ impl Wire for Str {
     }
 
     #[inline]
+    fn hint(&self) -> usize {
+        3 + self.len()
+    }
+
+    #[inline]
     fn size(&self, version: i16, flexible: bool) -> Result<usize, EncodeError> {
         Self::size_nullable(Some(self), version, flexible)
     }

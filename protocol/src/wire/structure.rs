@@ -20,6 +20,11 @@ impl<M: Message> Wire for M {
     }
 
     #[inline]
+    fn hint(&self) -> usize {
+        Message::hint(self)
+    }
+
+    #[inline]
     fn size(&self, version: i16, _flexible: bool) -> Result<usize, EncodeError> {
         Message::size(self, version)
     }

@@ -55,6 +55,12 @@ impl Writer {
         self.buffer.len() + self.spliced_len
     }
 
+    /// How many bytes can be copied before the buffer has to grow.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
