@@ -1,5 +1,7 @@
 //! Describes a cluster before it runs: nodes, topics, settings; then builds it, with or without a shell.
 
+mod security;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -12,8 +14,10 @@ use crate::cluster::Cluster;
 use crate::config::{Config, MigrationPolicy};
 use crate::faults::KafkaVersion;
 use crate::handle::FakeCluster;
+use crate::listeners::{Listeners, SecurityProtocol};
 use crate::nodes::{Node, Nodes};
 use crate::rng::Rng;
+use crate::serve::tcp::Listener;
 use crate::serve::{self, Shared};
 use crate::state::State;
 
@@ -41,6 +45,9 @@ pub struct FakeClusterBuilder {
     start_ms: Option<i64>,
     clock: Arc<dyn Clock>,
     replication_factor: Option<i16>,
+    listeners: Vec<SecurityProtocol>,
+    #[cfg(feature = "tls")]
+    tls: Option<serve::tls::ServerTls>,
     config: Config,
 }
 
@@ -56,6 +63,9 @@ impl Default for FakeClusterBuilder {
             start_ms: None,
             clock: Arc::new(TokioClock),
             replication_factor: None,
+            listeners: Vec::new(),
+            #[cfg(feature = "tls")]
+            tls: None,
             config: Config::default(),
         }
     }
@@ -98,32 +108,6 @@ impl FakeClusterBuilder {
     /// Sets the racks of the nodes, given round robin. By default nodes have none.
     pub fn racks<S: Into<Str>>(mut self, racks: impl IntoIterator<Item = S>) -> Self {
         self.racks = racks.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Adds a user. The cluster's listeners then ask for SASL PLAIN.
-    pub fn sasl_plain(mut self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
-        self.config.sasl_plain.insert(user.into(), password.into());
-        self
-    }
-
-    /// Switches the authorizer on: Kafka's `authorizer.class.name`, which is not set by default. From then on nobody may
-    /// do anything but [superusers](Self::super_user), and whom access rules allow it.
-    pub fn authorizer(mut self) -> Self {
-        self.config.acls.enabled = true;
-        self
-    }
-
-    /// Lets somebody do everything: one of Kafka's `super.users`, written `User:admin`. By default there are none.
-    pub fn super_user(mut self, principal: impl Into<Str>) -> Self {
-        self.config.acls.super_users.insert(principal.into());
-        self
-    }
-
-    /// Sets whether everyone may do everything with a resource that no access rule is about: Kafka's
-    /// `allow.everyone.if.no.acl.found`. The default is no.
-    pub fn allow_everyone_if_no_acl_found(mut self, allow: bool) -> Self {
-        self.config.acls.allow_everyone_if_no_acl_found = allow;
         self
     }
 
@@ -259,9 +243,9 @@ impl FakeClusterBuilder {
     ///
     /// A dropped future leaves nothing behind.
     pub async fn start(self) -> io::Result<FakeCluster> {
-        let listeners = serve::tcp::bind(self.nodes, self.port_base).await?;
-        let ports: Vec<_> = listeners.iter().map(serve::tcp::Listener::port).collect();
-        let fake = self.into_cluster("127.0.0.1", |node| ports[node as usize - 1]);
+        let listeners = serve::tcp::bind(&self.listeners(), self.nodes, self.port_base).await?;
+        let ports = |node| listeners.iter().filter(|bound| bound.port.node == node).map(Listener::named).collect();
+        let fake = self.into_cluster("127.0.0.1", ports)?;
         fake.spawn_tcp(listeners);
         Ok(fake)
     }
@@ -279,33 +263,65 @@ impl FakeClusterBuilder {
     }
 
     /// Builds the cluster without any shell: a simulation gives it connections through [`FakeCluster::serve`], and time
-    /// through [`FakeCluster::run_timers`]. Node 2 calls itself `broker-2`, port 9092.
+    /// through [`FakeCluster::run_timers`]. Node 2 calls itself `broker-2`, port 9092; further listeners have the ports
+    /// from 9093 on.
+    ///
+    /// # Panics
+    ///
+    /// If there is a TLS listener, and no certificate that it can use.
     pub fn build(self) -> FakeCluster {
-        self.into_cluster("broker", |_| 9092)
+        let ports = self.listeners().in_memory();
+        self.into_cluster("broker", |_| ports.clone()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn into_cluster(self, host: &str, port: impl Fn(i32) -> u16) -> FakeCluster {
+    fn into_cluster(
+        self,
+        host: &str,
+        ports: impl Fn(i32) -> BTreeMap<SecurityProtocol, u16>,
+    ) -> io::Result<FakeCluster> {
         let clock = self.clock.clone();
-        let cluster = self.into_machine(host, port, clock.now());
-        FakeCluster::new(Shared::new(cluster, clock))
+        #[cfg(feature = "tls")]
+        let acceptor = self.tls.as_ref().map(serve::tls::ServerTls::acceptor).transpose()?;
+        #[cfg(feature = "tls")]
+        let has_certificate = acceptor.is_some();
+        #[cfg(not(feature = "tls"))]
+        let has_certificate = false;
+        if let Some(listener) = self.listeners().iter().find(|listener| listener.is_tls() && !has_certificate) {
+            let text = format!("a listener of {listener} needs a certificate: give the builder one by `tls`");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let shared = Shared::new(self.into_machine(host, ports, clock.now()), clock);
+        #[cfg(feature = "tls")]
+        shared.set_acceptor(acceptor);
+        Ok(FakeCluster::new(shared))
+    }
+
+    /// The listeners that were named, or what is there without a name.
+    fn listeners(&self) -> Listeners {
+        if self.listeners.is_empty() && !self.config.sasl_plain.is_empty() {
+            return Listeners::new(&[SecurityProtocol::SaslPlaintext]);
+        }
+        Listeners::new(&self.listeners)
     }
 
     /// Builds the machine alone, which starts at `now`: a value that is fed with inputs and polled for actions. Two
     /// that are built alike and fed alike do the same, byte for byte, if they are given a
     /// [`start_time_ms`](Self::start_time_ms).
     pub fn build_machine(self, now: Instant) -> Cluster {
-        self.into_machine("broker", |_| 9092, now)
+        let ports = self.listeners().in_memory();
+        self.into_machine("broker", |_| ports.clone(), now)
     }
 
-    fn into_machine(self, host: &str, port: impl Fn(i32) -> u16, now: Instant) -> Cluster {
-        let mut config = self.config;
+    fn into_machine(self, host: &str, ports: impl Fn(i32) -> BTreeMap<SecurityProtocol, u16>, now: Instant) -> Cluster {
+        let listeners = self.listeners();
+        let mut config = Config { listeners, ..self.config };
         let mut ids = Rng::stream(config.seed, "ids");
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));
         let node = |id: i32| Node {
             host: if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) },
-            port: i32::from(port(id)),
+            ports: ports(id),
             rack: (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone()),
             up: true,
             version: self.versions.get(&id).copied().unwrap_or(self.version),

@@ -23,6 +23,7 @@ use crate::context::{ConnectionId, Context, Outcome, RequestId};
 use crate::faults::{self, Verdict};
 use crate::groups;
 use crate::handlers;
+use crate::listeners::SecurityProtocol;
 use crate::purgatory::Waiting;
 use crate::security::sasl;
 use crate::state::State;
@@ -37,6 +38,10 @@ pub enum Input {
         connection: ConnectionId,
         /// The node whose port it is.
         node: i32,
+        /// Which of the node's ports.
+        listener: SecurityProtocol,
+        /// The subject of the client's certificate, in the form of RFC 2253, if it showed one.
+        subject: Option<Str>,
     },
     /// A whole frame came, without its length.
     Received {
@@ -112,7 +117,9 @@ impl Machine for Cluster {
     fn handle(&mut self, input: Input, now: Instant) {
         self.advance(now);
         match input {
-            Input::Opened { connection, node } => self.opened(connection, node),
+            Input::Opened { connection, node, listener, subject } => {
+                self.opened(connection, Connection::new(node, listener, subject));
+            }
             Input::Received { connection, frame } => {
                 if let Some(open) = self.state.connections.get_mut(&connection) {
                     open.inbox.push_back(frame);
@@ -166,13 +173,12 @@ impl Cluster {
         }
     }
 
-    fn opened(&mut self, connection: ConnectionId, node: i32) {
-        if !self.state.nodes.is_up(node) {
+    fn opened(&mut self, connection: ConnectionId, open: Connection) {
+        if !self.state.nodes.is_up(open.node) {
             self.actions.push_back(Action::Close { connection });
             return;
         }
-        let sasl = sasl::Session::new(&self.state.config.sasl_plain);
-        let previous = self.state.connections.insert(connection, Connection::new(node, sasl));
+        let previous = self.state.connections.insert(connection, open);
         assert!(previous.is_none(), "a connection's id is never used twice");
         self.ready.push_back(connection);
     }
@@ -255,7 +261,8 @@ impl Cluster {
             request: id,
             connection,
             node,
-            principal: open.sasl.principal(),
+            listener: open.listener,
+            principal: open.principal(),
             client_id: header.client_id,
             client_host: Str::from_static("/127.0.0.1"),
             key,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use krafka_protocol::Str;
 
+use crate::listeners::Listeners;
 use crate::security::acls::Acls;
 
 /// The settings of a cluster, with Kafka's defaults where a test would not wish otherwise.
@@ -15,8 +16,10 @@ pub(crate) struct Config {
     pub(crate) default_partitions: i32,
     pub(crate) replication_factor: i16,
     pub(crate) auto_create_topics: bool,
-    /// User names and passwords; SASL is on when there is one.
+    /// User names and passwords.
     pub(crate) sasl_plain: BTreeMap<Str, Str>,
+    /// The ports of each node.
+    pub(crate) listeners: Listeners,
     /// What the authorizer is told at the start.
     pub(crate) acls: Acls,
     pub(crate) group_initial_rebalance_delay: Duration,
@@ -59,6 +62,7 @@ impl Default for Config {
             replication_factor: 1,
             auto_create_topics: false,
             sasl_plain: BTreeMap::new(),
+            listeners: Listeners::new(&[]),
             acls: Acls::default(),
             group_initial_rebalance_delay: Duration::ZERO,
             group_min_session_timeout: Duration::from_secs(6),

@@ -9,12 +9,17 @@ use bytes::Bytes;
 use krafka_protocol::Str;
 
 use crate::context::RequestId;
+use crate::listeners::SecurityProtocol;
+use crate::security::principal::Principal;
 use crate::security::sasl;
 
 /// A connection, its unread requests, and what it told about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) node: i32,
+    pub(crate) listener: SecurityProtocol,
+    /// Who the client's certificate says that it is.
+    pub(crate) subject: Option<Str>,
     /// Frames that came and are not looked at yet.
     pub(crate) inbox: VecDeque<Bytes>,
     /// The request that the node works on.
@@ -28,8 +33,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(node: i32, sasl: sasl::Session) -> Self {
-        Self { node, inbox: VecDeque::new(), current: None, throttled: false, software: None, sasl }
+    pub(crate) fn new(node: i32, listener: SecurityProtocol, subject: Option<Str>) -> Self {
+        let sasl = if listener.is_sasl() { sasl::Session::Greeting } else { sasl::Session::Open };
+        Self { node, listener, subject, inbox: VecDeque::new(), current: None, throttled: false, software: None, sasl }
+    }
+
+    /// Who the client is, as far as it has shown.
+    pub(crate) fn principal(&self) -> Principal {
+        match (&self.sasl, &self.subject) {
+            (sasl::Session::Done(user), _) => Principal::user(user.clone()),
+            (sasl::Session::Open, Some(subject)) => Principal::user(subject.clone()),
+            _ => Principal::anonymous(),
+        }
     }
 
     /// Whether the next request may be looked at.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use krafka_protocol::{ApiKey, ErrorCode, Str};
 
 use crate::faults::Denial;
+use crate::listeners::SecurityProtocol;
 use crate::purgatory::Waiting;
 use crate::security::acls::{CLUSTER_NAME, Operation, ResourceType};
 use crate::security::principal::Principal;
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) connection: ConnectionId,
     /// The node that was asked.
     pub(crate) node: i32,
+    /// The listener that the connection came through.
+    pub(crate) listener: SecurityProtocol,
     /// Who asks, as far as the listener wanted to know.
     pub(crate) principal: Principal,
     /// What the client calls itself.

@@ -180,6 +180,7 @@ mod tests {
         let cx = Context {
             request: RequestId(id),
             connection: ConnectionId(1),
+            listener: crate::SecurityProtocol::Plaintext,
             principal: crate::security::principal::Principal::anonymous(),
             node: 1,
             client_id: None,

@@ -48,6 +48,7 @@ mod groups;
 mod handle;
 mod handlers;
 mod history;
+mod listeners;
 mod log;
 mod nodes;
 mod offsets;
@@ -71,6 +72,9 @@ pub use faults::{Apis, KafkaVersion, Reached, Rule, RuleBuilder, UnknownVersion}
 pub use groups::{GroupKind, GroupState, GroupView, MemberView};
 pub use handle::FakeCluster;
 pub use history::{Event, History};
+pub use listeners::SecurityProtocol;
 pub use offsets::Committed;
 pub use serve::pipe::Pipes;
+#[cfg(feature = "tls")]
+pub use serve::tls::{ClientAuth, ServerTls};
 pub use topics::validate_name as validate_topic_name;

@@ -5,15 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use krafka_protocol::Str;
 
 use crate::faults::KafkaVersion;
+use crate::listeners::SecurityProtocol;
 
 /// A broker of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) host: Str,
-    pub(crate) port: i32,
+    /// The port of each listener.
+    pub(crate) ports: BTreeMap<SecurityProtocol, u16>,
     pub(crate) rack: Option<Str>,
     pub(crate) up: bool,
     pub(crate) version: KafkaVersion,
+}
+
+impl Node {
+    /// The port that clients of a listener are told, or -1 if the node has no such listener.
+    pub(crate) fn port(&self, listener: SecurityProtocol) -> i32 {
+        self.ports.get(&listener).map_or(-1, |&port| i32::from(port))
+    }
 }
 
 /// All nodes by id, and which of them is the controller.

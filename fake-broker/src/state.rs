@@ -18,6 +18,7 @@ use crate::faults::Faults;
 use crate::groups::Groups;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
+use crate::listeners::SecurityProtocol;
 use crate::nodes::Nodes;
 use crate::offsets::Offsets;
 use crate::producer_ids::ProducerIds;
@@ -121,8 +122,8 @@ impl State {
         self.purgatory.wake(WaitKey { topic, partition });
     }
 
-    /// What a client's node id stands for: host and port.
-    pub(crate) fn endpoint(&self, node: i32) -> Option<(Str, i32)> {
-        self.nodes.find(node).map(|node| (node.host.clone(), node.port))
+    /// What a node's id stands for, for the clients of a listener: host and port.
+    pub(crate) fn endpoint(&self, node: i32, listener: SecurityProtocol) -> Option<(Str, i32)> {
+        self.nodes.find(node).map(|node| (node.host.clone(), node.port(listener)))
     }
 }

@@ -1,13 +1,17 @@
 //! The fake cluster as a program of its own, for clients in any language.
 //!
-//! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, and runs until its standard input closes or a signal
-//! asks it to end.
+//! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, the addresses of further listeners before it, and runs
+//! until its standard input closes or a signal asks it to end.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+#[cfg(feature = "tls")]
+use std::path::Path;
 use std::process::ExitCode;
 
-use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion};
+#[cfg(feature = "tls")]
+use krafka_fake_broker::{ClientAuth, ServerTls};
+use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion, SecurityProtocol};
 use lexopt::prelude::*;
 use tokio::io::AsyncReadExt;
 
@@ -17,16 +21,24 @@ krafka-fake-broker: a Kafka cluster that is not real, but answers as a real one 
 Usage: krafka-fake-broker [OPTIONS]
 
   --nodes N                  how many nodes (default 1)
-  --port-base PORT           node i listens on PORT + i - 1 of 127.0.0.1 (default: free ports)
+  --port-base PORT           node i listens on PORT + i - 1 of 127.0.0.1, further listeners on the
+                             ports behind those of all nodes (default: free ports)
   --topic NAME[:PARTITIONS]  create a topic; may be repeated
   --as-version VERSION       look like Kafka 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4 (default 4.4)
   --auto-create              create unknown topics that clients ask for
-  --sasl-plain USER:PASSWORD ask for SASL PLAIN; may be repeated
+  --sasl USER:PASSWORD       open a further listener on every node, which asks for SASL, and let this
+                             user in; may be repeated
+  --tls DIR                  open a further listener on every node, which speaks TLS with the
+                             certificate DIR/server.pem and its key DIR/server.key (PEM); where there
+                             is a DIR/ca.pem, a client may show a certificate signed by it, and is
+                             then who it says. With --sasl there is a listener for both at once, too
   --seed N                   the seed of all ids (default 0)
   --help                     print this
 
-When it is ready it prints BOOTSTRAP=host:port,… on one line. It ends when its
-standard input closes, or with SIGINT, SIGTERM or SIGHUP.";
+When it is ready it prints BOOTSTRAP=host:port,… on one line; and before it, for
+further listeners, SASL_BOOTSTRAP=…, TLS_BOOTSTRAP=… and SASL_TLS_BOOTSTRAP=… on a
+line each. It ends when its standard input closes, or with SIGINT, SIGTERM or
+SIGHUP.";
 
 /// What is wrong with the command line, or with the machine.
 enum Failure {
@@ -52,6 +64,7 @@ fn main() -> ExitCode {
 fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
     let mut builder = FakeCluster::builder();
     let mut topics = BTreeSet::new();
+    let (mut has_sasl, mut has_tls) = (false, false);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
         builder = match argument {
@@ -67,12 +80,18 @@ fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
             }
             Long("as-version") => builder.as_version(version(&text(&mut arguments)?)?),
             Long("auto-create") => builder.auto_create_topics(true),
-            Long("sasl-plain") => {
+            Long("sasl") => {
                 let user = text(&mut arguments)?;
-                let Some((user, password)) = user.split_once(':') else {
-                    return Err(Failure::Usage(format!("--sasl-plain takes USER:PASSWORD, and '{user}' has no colon")));
+                let Some((user, password)) = user.split_once(':').filter(|(user, _)| !user.is_empty()) else {
+                    return Err(Failure::Usage(format!("--sasl takes USER:PASSWORD, not '{user}'")));
                 };
-                builder.sasl_plain(user, password)
+                has_sasl = true;
+                builder.user(user, password)
+            }
+            #[cfg(feature = "tls")]
+            Long("tls") => {
+                has_tls = true;
+                builder.tls(certificate(&text(&mut arguments)?)?)
             }
             Long("seed") => builder.seed(arguments.value().and_then(|value| value.parse()).map_err(usage)?),
             Short('h') | Long("help") => {
@@ -82,7 +101,29 @@ fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
             other => return Err(usage(other.unexpected())),
         };
     }
-    Ok(Some(builder))
+    let further = [
+        (has_sasl, SecurityProtocol::SaslPlaintext),
+        (has_tls, SecurityProtocol::Ssl),
+        (has_sasl && has_tls, SecurityProtocol::SaslSsl),
+    ];
+    builder = builder.listener(SecurityProtocol::Plaintext);
+    Ok(Some(further.into_iter().filter(|(is_open, _)| *is_open).fold(builder, |builder, (_, it)| builder.listener(it))))
+}
+
+/// Reads what TLS listeners need from a directory.
+#[cfg(feature = "tls")]
+fn certificate(directory: &str) -> Result<ServerTls, Failure> {
+    let path = |name: &str| Path::new(directory).join(name);
+    let read = |name: &str| {
+        let path = path(name);
+        std::fs::read(&path).map_err(|error| Failure::Usage(format!("--tls: {}: {error}", path.display())))
+    };
+    let unusable = |error: io::Error| Failure::Usage(format!("--tls {directory}: {error}"));
+    let tls = ServerTls::from_pem(&read("server.pem")?, &read("server.key")?).map_err(unusable)?;
+    if !path("ca.pem").exists() {
+        return Ok(tls);
+    }
+    tls.client_auth(&read("ca.pem")?, ClientAuth::Requested).map_err(unusable)
 }
 
 fn usage(error: lexopt::Error) -> Failure {
@@ -132,6 +173,17 @@ async fn serve(builder: FakeClusterBuilder) -> io::Result<()> {
     // Asked for before anybody is told that we are ready, so that no signal finds the default action.
     let mut ended = Ended::new()?;
     let fake = builder.start().await?;
+    let further = [
+        ("SASL_BOOTSTRAP", SecurityProtocol::SaslPlaintext),
+        ("TLS_BOOTSTRAP", SecurityProtocol::Ssl),
+        ("SASL_TLS_BOOTSTRAP", SecurityProtocol::SaslSsl),
+    ];
+    for (name, listener) in further {
+        let addresses = fake.bootstrap_of(listener);
+        if !addresses.is_empty() {
+            println!("{name}={addresses}");
+        }
+    }
     println!("BOOTSTRAP={}", fake.bootstrap());
     io::stdout().flush()?;
     ended.wait().await;

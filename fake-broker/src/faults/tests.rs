@@ -15,6 +15,7 @@ use crate::context::ConnectionId;
 use crate::faults::Faults;
 use crate::handle::FakeCluster;
 use crate::history::History;
+use crate::listeners::SecurityProtocol;
 use crate::rng::Rng;
 use crate::{handlers, state::State};
 
@@ -30,7 +31,10 @@ fn some_time() -> Instant {
 fn cluster(now: Instant) -> Cluster {
     let builder = FakeCluster::builder().topic("orders", 2).start_time_ms(1_700_000_000_000);
     let mut cluster = builder.build_machine(now);
-    cluster.handle(Input::Opened { connection: CONNECTION, node: 1 }, now);
+    cluster.handle(
+        Input::Opened { connection: CONNECTION, node: 1, listener: SecurityProtocol::Plaintext, subject: None },
+        now,
+    );
     drain(&mut cluster, now);
     cluster
 }

@@ -3,6 +3,7 @@
 mod faults;
 mod groups;
 mod leaders;
+mod listeners;
 mod nodes;
 mod records;
 mod topics;
@@ -58,14 +59,6 @@ impl FakeCluster {
         Self { running: Arc::new(Running { shared, tasks: Mutex::new(Vec::new()) }) }
     }
 
-    /// Returns the addresses of all nodes, dead or alive, as a client takes them: `host:port,host:port`.
-    pub fn bootstrap(&self) -> String {
-        self.look(|state| {
-            let addresses = state.nodes.iter().map(|(_, node)| format!("{}:{}", node.host, node.port));
-            addresses.collect::<Vec<_>>().join(",")
-        })
-    }
-
     /// Returns what connects to the nodes in memory. Any client that can be given a stream can use it.
     pub fn pipes(&self) -> Pipes {
         Pipes::new(self.running.shared.clone())
@@ -78,7 +71,7 @@ impl FakeCluster {
     ///
     /// Dropping the future closes the connection.
     pub async fn serve(&self, node: i32, stream: impl AsyncRead + AsyncWrite + Unpin) {
-        driver::serve(self.running.shared.clone(), node, stream).await;
+        self.serve_on(node, self.look(|state| state.config.listeners.first()), stream).await;
     }
 
     /// Wakes the cluster at its deadlines (long polls, session timeouts, delays), for as long as it is awaited. Only a
@@ -92,8 +85,8 @@ impl FakeCluster {
     }
 
     pub(crate) fn spawn_tcp(&self, listeners: Vec<tcp::Listener>) {
-        for (node, listener) in (1..).zip(listeners) {
-            self.keep(tokio::spawn(tcp::accept(self.running.shared.clone(), node, listener)).abort_handle());
+        for listener in listeners {
+            self.keep(tokio::spawn(tcp::accept(self.running.shared.clone(), listener)).abort_handle());
         }
         self.spawn_timers();
     }

@@ -1,19 +1,11 @@
 //! Controls of nodes: where they are, which is the controller, who dies and returns.
 
-use krafka_protocol::Str;
-
 use super::FakeCluster;
 
 impl FakeCluster {
     /// Returns the ids of all nodes, dead or alive.
     pub fn nodes(&self) -> Vec<i32> {
         self.look(|state| state.nodes.ids())
-    }
-
-    /// Returns where a node listens: host and port.
-    pub fn address(&self, node: i32) -> Option<(Str, u16)> {
-        let (host, port) = self.look(|state| state.endpoint(node))?;
-        Some((host, u16::try_from(port).ok()?))
     }
 
     /// Returns the node that metadata calls the controller, or -1 when none is up.

@@ -8,14 +8,16 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::context::{Context, Outcome};
 use crate::security::acl_filter::{operation_of, pattern_type_of, permission_of};
 use crate::security::acls::{CLUSTER_NAME, NO_AUTHORIZER, Operation, ResourceType, Rule};
-use crate::security::principal::Principal;
+use crate::security::hosts;
 use crate::state::State;
 
-/// The highest numbers of resource types, pattern types, operations and permissions.
-const LAST: [i8; 4] = [7, 4, 15, 3];
+/// The number that stands for any, of all kinds of numbers, and the pattern type that stands for all that match: for
+/// filters only.
+const ANY: i8 = 1;
+const MATCH: i8 = 2;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateAclsRequest) -> Outcome<CreateAclsResponse> {
-    if request.creations.iter().any(is_unreadable) {
+    if request.creations.iter().any(|creation| numbers(creation).contains(&0)) {
         // Kafka takes it for a request that it cannot read.
         return Outcome::Close;
     }
@@ -25,10 +27,16 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateAclsReques
     if !state.acls.enabled {
         return Outcome::Reply(failed(request, ErrorCode::SECURITY_DISABLED, NO_AUTHORIZER));
     }
+    if request.creations.iter().any(is_filter) {
+        // Kafka stumbles over it, and makes none of the rules.
+        let result = |_| AclCreationResult { error_code: ErrorCode::UNKNOWN_SERVER_ERROR.0, error_message: None };
+        let results = request.creations.iter().map(result).collect();
+        return Outcome::Reply(CreateAclsResponse { results, ..CreateAclsResponse::default() });
+    }
     let results = request.creations.iter().map(|creation| match parse(creation) {
         Ok(rule) => {
             state.acls.add(rule);
-            AclCreationResult { error_code: 0, error_message: None }
+            AclCreationResult { error_code: 0, error_message: Some(Str::default()) }
         }
         Err(message) => {
             AclCreationResult { error_code: ErrorCode::INVALID_REQUEST.0, error_message: Some(Str::from(message)) }
@@ -38,11 +46,13 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateAclsReques
     Outcome::Reply(CreateAclsResponse { results, ..CreateAclsResponse::default() })
 }
 
-/// Whether a number means nothing at all.
-fn is_unreadable(creation: &AclCreation) -> bool {
-    let numbers =
-        [creation.resource_type, creation.resource_pattern_type, creation.operation, creation.permission_type];
-    numbers.into_iter().zip(LAST).any(|(number, last)| !(1..=last).contains(&number))
+fn numbers(creation: &AclCreation) -> [i8; 4] {
+    [creation.resource_type, creation.resource_pattern_type, creation.operation, creation.permission_type]
+}
+
+/// Whether it would do as a filter, but says of no rule what it is.
+fn is_filter(creation: &AclCreation) -> bool {
+    numbers(creation).contains(&ANY) || creation.resource_pattern_type == MATCH
 }
 
 /// Reads a rule. The error says in Kafka's words what is wrong with it.
@@ -54,14 +64,23 @@ fn parse(creation: &AclCreation) -> Result<Rule, String> {
     if creation.resource_name.is_empty() {
         return Err("Invalid empty resource name".to_owned());
     }
-    let pattern_type = pattern_type_of(creation.resource_pattern_type);
-    let pattern_name = if creation.resource_pattern_type == 2 { "MATCH" } else { "ANY" };
-    let resource_type = resource_type.ok_or("Invalid resourceType ANY")?;
-    let pattern_type = pattern_type.ok_or_else(|| format!("Invalid patternType {pattern_name}"))?;
-    let operation = operation_of(creation.operation).ok_or("Invalid operation ANY")?;
-    let permission = permission_of(creation.permission_type).ok_or("Invalid permissionType ANY")?;
-    if Principal::parse(&creation.principal).is_none() {
-        return Err(format!("Could not parse principal from `{}`", creation.principal));
+    let resource_type = resource_type.ok_or("Invalid resourceType UNKNOWN")?;
+    let pattern_type = pattern_type_of(creation.resource_pattern_type).ok_or("Invalid patternType UNKNOWN")?;
+    let operation = operation_of(creation.operation).ok_or("Invalid operation UNKNOWN")?;
+    let permission = permission_of(creation.permission_type).ok_or("Invalid permissionType UNKNOWN")?;
+    let principal = &creation.principal;
+    if !principal.contains(':') {
+        return Err(format!(
+            "Could not parse principal from `{principal}` \
+             (no colon is present separating the principal type from the principal name)"
+        ));
+    }
+    let host = &creation.host;
+    if host.is_empty() {
+        return Err("Host pattern cannot be null or empty".to_owned());
+    }
+    if host.contains('/') && !hosts::is_range(host) {
+        return Err(format!("Invalid CIDR notation '{host}': Could not parse [{host}]"));
     }
     Ok(Rule {
         resource_type,

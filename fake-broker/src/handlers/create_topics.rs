@@ -7,7 +7,7 @@ use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str}
 
 use super::assignment::{self, Refusal};
 use crate::context::{Context, Outcome};
-use crate::security::acls::Operation;
+use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 use crate::topic_configs;
 use crate::topics::{self, TopicSettings};
@@ -43,7 +43,7 @@ fn create(
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
     if let Some(code) = cx.topic_error(state, Operation::Create, &topic.name) {
-        return Err((code, code.message().to_owned()));
+        return Err((code, "Authorization failed.".to_owned()));
     }
     topics::validate_name(&topic.name).map_err(|text| (ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;
     if state.topics.by_name(&topic.name).is_some() {
@@ -63,6 +63,19 @@ fn create(
     // Kafka tells an id even if it only validates; nobody will ever see that one again.
     let topic_id =
         if validate_only { state.ids.uuid() } else { state.add_topic_on(topic.name.clone(), assignments, settings) };
+    if !cx.may(state, Operation::DescribeConfigs, ResourceType::Topic, &topic.name) {
+        // Who made a topic does not see what it is like without a permission of its own.
+        return Ok(CreatableTopicResult {
+            name: topic.name.clone(),
+            topic_id,
+            error_message: None,
+            topic_config_error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED.0,
+            num_partitions: -1,
+            replication_factor: -1,
+            configs: Some(Vec::new()),
+            ..CreatableTopicResult::default()
+        });
+    }
     Ok(CreatableTopicResult {
         name: topic.name.clone(),
         topic_id,

@@ -11,9 +11,10 @@ use crate::security::acls::{NO_AUTHORIZER, Operation, Rule};
 use crate::state::State;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteAclsRequest) -> Outcome<DeleteAclsResponse> {
-    let filters: Option<Vec<Filter>> = request.filters.iter().map(parse).collect();
-    // Kafka takes a filter with unknown numbers for a request that it cannot read.
-    let Some(filters) = filters else { return Outcome::Close };
+    let filters: Vec<Filter> = request.filters.iter().map(parse).collect();
+    if filters.iter().any(Filter::is_unreadable) {
+        return Outcome::Close;
+    }
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
         return Outcome::Reply(failed(&filters, code, code.message()));
     }
@@ -21,6 +22,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteAclsReques
         return Outcome::Reply(failed(&filters, ErrorCode::SECURITY_DISABLED, NO_AUTHORIZER));
     }
     let filter_results = filters.iter().map(|filter| {
+        if let Some(fault) = filter.fault() {
+            return refused(ErrorCode::INVALID_REQUEST, fault);
+        }
         let found: Vec<Rule> = state.acls.find(filter).cloned().collect();
         found.iter().for_each(|rule| state.acls.remove(rule));
         DeleteAclsFilterResult {
@@ -33,12 +37,16 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteAclsReques
     Outcome::Reply(DeleteAclsResponse { filter_results, ..DeleteAclsResponse::default() })
 }
 
-fn parse(filter: &DeleteAclsFilter) -> Option<Filter> {
-    Filter::new(
-        (filter.resource_type_filter, filter.resource_name_filter.clone(), filter.pattern_type_filter),
-        (filter.principal_filter.clone(), filter.host_filter.clone()),
-        (filter.operation, filter.permission_type),
-    )
+fn parse(filter: &DeleteAclsFilter) -> Filter {
+    Filter {
+        resource_type: filter.resource_type_filter,
+        name: filter.resource_name_filter.clone(),
+        pattern_type: filter.pattern_type_filter,
+        principal: filter.principal_filter.clone(),
+        host: filter.host_filter.clone(),
+        operation: filter.operation,
+        permission: filter.permission_type,
+    }
 }
 
 fn removed(rule: Rule) -> DeleteAclsMatchingAcl {
@@ -56,10 +64,10 @@ fn removed(rule: Rule) -> DeleteAclsMatchingAcl {
 }
 
 fn failed(filters: &[Filter], code: ErrorCode, message: &str) -> DeleteAclsResponse {
-    let result = |_: &Filter| DeleteAclsFilterResult {
-        error_code: code.0,
-        error_message: Some(Str::from(message)),
-        matching_acls: Vec::new(),
-    };
-    DeleteAclsResponse { filter_results: filters.iter().map(result).collect(), ..DeleteAclsResponse::default() }
+    let filter_results = filters.iter().map(|_| refused(code, message)).collect();
+    DeleteAclsResponse { filter_results, ..DeleteAclsResponse::default() }
+}
+
+fn refused(code: ErrorCode, message: &str) -> DeleteAclsFilterResult {
+    DeleteAclsFilterResult { error_code: code.0, error_message: Some(Str::from(message)), matching_acls: Vec::new() }
 }

@@ -12,13 +12,18 @@ use crate::security::acls::{NO_AUTHORIZER, Operation, Rule};
 use crate::state::State;
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeAclsRequest) -> Outcome<DescribeAclsResponse> {
-    let filter = Filter::new(
-        (request.resource_type_filter, request.resource_name_filter.clone(), request.pattern_type_filter),
-        (request.principal_filter.clone(), request.host_filter.clone()),
-        (request.operation, request.permission_type),
-    );
-    // Kafka takes a filter with unknown numbers for a request that it cannot read.
-    let Some(filter) = filter else { return Outcome::Close };
+    let filter = Filter {
+        resource_type: request.resource_type_filter,
+        name: request.resource_name_filter.clone(),
+        pattern_type: request.pattern_type_filter,
+        principal: request.principal_filter.clone(),
+        host: request.host_filter.clone(),
+        operation: request.operation,
+        permission: request.permission_type,
+    };
+    if filter.is_unreadable() {
+        return Outcome::Close;
+    }
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {
         return Outcome::Reply(failed(code, code.message()));
     }
@@ -37,7 +42,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeAclsRequest)
             }),
         }
     }
-    Outcome::Reply(DescribeAclsResponse { resources, error_message: None, ..DescribeAclsResponse::default() })
+    Outcome::Reply(DescribeAclsResponse { resources, ..DescribeAclsResponse::default() })
 }
 
 fn is_about(resource: &DescribeAclsResource, rule: &Rule) -> bool {

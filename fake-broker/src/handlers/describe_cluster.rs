@@ -34,7 +34,7 @@ pub(crate) fn handle(
     let brokers = shown.map(|(broker_id, node)| DescribeClusterBroker {
         broker_id,
         host: node.host.clone(),
-        port: node.port,
+        port: node.port(cx.listener),
         rack: node.rack.clone(),
         is_fenced: !node.up,
     });

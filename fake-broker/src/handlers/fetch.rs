@@ -121,7 +121,7 @@ fn serve(
     };
     let mut response = FetchResponse { session_id, responses: group(answered), ..FetchResponse::default() };
     if cx.version >= HINT_VERSION {
-        add_hints(state, &mut response);
+        add_hints(state, cx, &mut response);
     }
     Outcome::Reply(response)
 }
@@ -287,7 +287,7 @@ fn failed(code: ErrorCode) -> FetchResponse {
 }
 
 /// Tells a client that asked the wrong node, or at an old epoch, who leads (KIP-951).
-fn add_hints(state: &State, response: &mut FetchResponse) {
+fn add_hints(state: &State, cx: &Context, response: &mut FetchResponse) {
     let mut leaders = Vec::new();
     for answer in &mut response.responses {
         let Some(topic) = state.topics.named(&answer.topic, answer.topic_id) else { continue };
@@ -302,7 +302,7 @@ fn add_hints(state: &State, response: &mut FetchResponse) {
             leaders.push(leader_id);
         }
     }
-    response.node_endpoints = leadership::endpoints(state, leaders)
+    response.node_endpoints = leadership::endpoints(state, cx, leaders)
         .into_iter()
         .map(|(node_id, host, port, rack)| NodeEndpoint { node_id, host, port, rack })
         .collect();

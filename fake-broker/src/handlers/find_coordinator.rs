@@ -59,7 +59,7 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
     }
     coordinators::ensure_topic(state, kind);
     let coordinator = coordinators::find(state, kind, key);
-    match coordinator.and_then(|node| Some((node, state.endpoint(node)?))) {
+    match coordinator.and_then(|node| Some((node, state.endpoint(node, cx.listener)?))) {
         Some((node_id, (host, port))) => Coordinator {
             key: key.clone(),
             node_id,

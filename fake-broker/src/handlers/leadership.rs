@@ -2,6 +2,7 @@
 
 use krafka_protocol::{ErrorCode, Str};
 
+use crate::context::Context;
 use crate::state::State;
 use crate::topics::{Partition, Topic};
 
@@ -33,11 +34,15 @@ pub(crate) fn hint(partition: &Partition) -> (i32, i32) {
     (partition.leader.unwrap_or(-1), partition.leader_epoch)
 }
 
-/// Where the nodes that hints name can be reached, each once.
-pub(crate) fn endpoints(state: &State, nodes: impl IntoIterator<Item = i32>) -> Vec<(i32, Str, i32, Option<Str>)> {
+/// Where the nodes that hints name can be reached by this client, each once.
+pub(crate) fn endpoints(
+    state: &State,
+    cx: &Context,
+    nodes: impl IntoIterator<Item = i32>,
+) -> Vec<(i32, Str, i32, Option<Str>)> {
     let mut nodes: Vec<_> = nodes.into_iter().collect();
     nodes.sort_unstable();
     nodes.dedup();
     let live = nodes.into_iter().filter_map(|id| state.nodes.find(id).filter(|node| node.up).map(|node| (id, node)));
-    live.map(|(id, node)| (id, node.host.clone(), node.port, node.rack.clone())).collect()
+    live.map(|(id, node)| (id, node.host.clone(), node.port(cx.listener), node.rack.clone())).collect()
 }

@@ -32,7 +32,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
     let brokers = state.nodes.live().map(|(node_id, node)| MetadataResponseBroker {
         node_id,
         host: node.host.clone(),
-        port: node.port,
+        port: node.port(cx.listener),
         rack: node.rack.clone(),
     });
     let mut response = MetadataResponse {
@@ -81,7 +81,8 @@ impl Asked {
 fn by_id(state: &State, cx: &Context, topic_id: Uuid) -> MetadataResponseTopic {
     match state.topics.by_id(topic_id) {
         Some(topic) => match cx.topic_error(state, Operation::Describe, &topic.name) {
-            Some(code) => failed(Some(topic.name.clone()), topic_id, code),
+            // Ids are no secret, but names are.
+            Some(code) => failed(None, topic_id, code),
             None => describe(state, cx, topic),
         },
         None => failed(None, topic_id, ErrorCode::UNKNOWN_TOPIC_ID),

@@ -105,7 +105,7 @@ pub(crate) fn resume(state: &State, cx: &Context, mut waiting: Waiting, look: Lo
         answer.error_code = ErrorCode::REQUEST_TIMED_OUT.0;
     }
     if cx.version >= 10 {
-        add_hints(state, &mut waiting.response);
+        add_hints(state, cx, &mut waiting.response);
     }
     Outcome::Reply(waiting.response)
 }
@@ -249,7 +249,7 @@ fn refused(index: i32, refusal: Refusal) -> PartitionProduceResponse {
 }
 
 /// Tells a client that asked the wrong node who leads, so that it need not ask for metadata first (KIP-951).
-fn add_hints(state: &State, response: &mut ProduceResponse) {
+fn add_hints(state: &State, cx: &Context, response: &mut ProduceResponse) {
     let mut leaders = Vec::new();
     for answer in &mut response.responses {
         let Some(topic) = state.topics.named(&answer.name, answer.topic_id) else { continue };
@@ -263,7 +263,7 @@ fn add_hints(state: &State, response: &mut ProduceResponse) {
             leaders.push(leader_id);
         }
     }
-    response.node_endpoints = leadership::endpoints(state, leaders)
+    response.node_endpoints = leadership::endpoints(state, cx, leaders)
         .into_iter()
         .map(|(node_id, host, port, rack)| NodeEndpoint { node_id, host, port, rack })
         .collect();

@@ -2,7 +2,7 @@
 
 use krafka_protocol::Str;
 
-use super::acls::{Operation, PatternType, Permission, ResourceType, Rule};
+use super::acls::{Operation, PatternType, Permission, Rule};
 
 /// The number on the wire that stands for any type, operation or permission.
 const ANY: i8 = 1;
@@ -11,30 +11,39 @@ const MATCH: i8 = 2;
 /// The operation that stands for all of them in a rule.
 pub(crate) const ALL_OPERATIONS: i8 = 2;
 
-/// A filter, as it comes on the wire. Its numbers are known ones.
+/// The highest numbers of resource types, pattern types, operations and permissions. What is beyond them is unknown to
+/// Kafka, and matches nothing.
+pub(crate) const LAST: [i8; 4] = [7, 4, 15, 3];
+
+/// A filter, as it comes on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
-    resource_type: i8,
-    name: Option<Str>,
-    pattern_type: i8,
-    principal: Option<Str>,
-    host: Option<Str>,
-    operation: i8,
-    permission: i8,
+    pub(crate) resource_type: i8,
+    pub(crate) name: Option<Str>,
+    pub(crate) pattern_type: i8,
+    pub(crate) principal: Option<Str>,
+    pub(crate) host: Option<Str>,
+    pub(crate) operation: i8,
+    pub(crate) permission: i8,
 }
 
 impl Filter {
-    /// Reads a filter, if all its numbers mean something.
-    pub(crate) fn new(
-        (resource_type, name, pattern_type): (i8, Option<Str>, i8),
-        (principal, host): (Option<Str>, Option<Str>),
-        (operation, permission): (i8, i8),
-    ) -> Option<Self> {
-        let is_known = (resource_type == ANY || ResourceType::of_code(resource_type).is_some())
-            && (pattern_type == ANY || pattern_type == MATCH || pattern_type_of(pattern_type).is_some())
-            && (operation == ANY || operation_of(operation).is_some())
-            && (permission == ANY || permission_of(permission).is_some());
-        is_known.then_some(Self { resource_type, name, pattern_type, principal, host, operation, permission })
+    /// Whether it has a number that nobody may send: Kafka takes it for a request that it cannot read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        [self.resource_type, self.pattern_type, self.operation, self.permission].contains(&0)
+    }
+
+    /// What is unknown about it, in Kafka's words.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        let [resource_type, pattern_type, operation, permission] = LAST;
+        let is_known = |number: i8, last: i8| (1..=last).contains(&number);
+        if !is_known(self.resource_type, resource_type) || !is_known(self.pattern_type, pattern_type) {
+            Some("Unknown patternFilter.")
+        } else if !is_known(self.operation, operation) || !is_known(self.permission, permission) {
+            Some("Unknown entryFilter.")
+        } else {
+            None
+        }
     }
 
     /// Whether a rule is one of those that are meant.
@@ -79,6 +88,7 @@ pub(crate) fn permission_of(code: i8) -> Option<Permission> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::acls::ResourceType;
     use super::*;
 
     fn rule(name: &str, pattern_type: PatternType) -> Rule {
@@ -93,8 +103,18 @@ mod tests {
         }
     }
 
+    const EVERYTHING: Filter = Filter {
+        resource_type: ANY,
+        name: None,
+        pattern_type: ANY,
+        principal: None,
+        host: None,
+        operation: ANY,
+        permission: ANY,
+    };
+
     fn named(name: Option<&str>, pattern_type: i8) -> Filter {
-        Filter::new((ANY, name.map(Str::from), pattern_type), (None, None), (ANY, ANY)).expect("known numbers")
+        Filter { name: name.map(Str::from), pattern_type, ..EVERYTHING }
     }
 
     #[test]
@@ -118,19 +138,26 @@ mod tests {
 
     #[test]
     fn principals_are_compared_as_they_are_written() {
-        let of = |principal: &'static str| {
-            Filter::new((ANY, None, ANY), (Some(principal.into()), None), (ANY, ANY)).expect("known numbers")
-        };
+        let of = |principal: &'static str| Filter { principal: Some(principal.into()), ..EVERYTHING };
 
         assert!(of("User:alice").matches(&rule("a", PatternType::Literal)));
         assert!(!of("User:*").matches(&rule("a", PatternType::Literal)));
     }
 
     #[test]
-    fn unknown_numbers_make_no_filter() {
-        assert_eq!(Filter::new((0, None, ANY), (None, None), (ANY, ANY)), None);
-        assert_eq!(Filter::new((ANY, None, 5), (None, None), (ANY, ANY)), None);
-        assert_eq!(Filter::new((ANY, None, ANY), (None, None), (16, ANY)), None);
-        assert_eq!(Filter::new((ANY, None, ANY), (None, None), (ANY, 4)), None);
+    fn unknown_numbers_match_nothing() {
+        let rule = rule("a", PatternType::Literal);
+        assert!(EVERYTHING.matches(&rule) && EVERYTHING.fault().is_none() && !EVERYTHING.is_unreadable());
+
+        for (filter, fault) in [
+            (Filter { resource_type: 8, ..EVERYTHING }, "Unknown patternFilter."),
+            (Filter { pattern_type: 5, ..EVERYTHING }, "Unknown patternFilter."),
+            (Filter { operation: 16, ..EVERYTHING }, "Unknown entryFilter."),
+            (Filter { permission: 4, ..EVERYTHING }, "Unknown entryFilter."),
+        ] {
+            assert!(!filter.matches(&rule) && !filter.is_unreadable(), "{filter:?}");
+            assert_eq!(filter.fault(), Some(fault));
+        }
+        assert!(Filter { operation: 0, ..EVERYTHING }.is_unreadable());
     }
 }

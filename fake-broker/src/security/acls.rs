@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use krafka_protocol::Str;
 
 use super::acl_filter::Filter;
+use super::hosts;
 use super::principal::Principal;
 
 /// The name that the cluster has as a resource.
@@ -160,7 +161,7 @@ pub(crate) struct Rule {
     pub(crate) pattern_type: PatternType,
     /// To whom it applies: `User:alice`, or `User:*` for everyone.
     pub(crate) principal: Str,
-    /// From which address, or `*`.
+    /// From which address or range of them, or `*`.
     pub(crate) host: Str,
     /// What it grants or refuses; all operations if none is named.
     pub(crate) operation: Option<Operation>,
@@ -179,7 +180,7 @@ impl Rule {
 
     /// Whether the rule is about somebody who asks from there.
     fn is_about(&self, principal: &Principal, host: &str) -> bool {
-        principal.is_meant_by(&self.principal) && (*self.host == *WILDCARD || *self.host == *host)
+        principal.is_meant_by(&self.principal) && hosts::is_meant_by(host, &self.host)
     }
 
     /// Whether the rule has its say about an operation. Only a grant reaches further than its own operation.
@@ -196,8 +197,8 @@ impl Rule {
 pub(crate) struct Acls {
     /// Whether anybody is refused anything: Kafka's `authorizer.class.name` is set.
     pub(crate) enabled: bool,
-    /// Who may do everything, as `User:name`: Kafka's `super.users`.
-    pub(crate) super_users: BTreeSet<Str>,
+    /// Who may do everything: Kafka's `super.users`.
+    pub(crate) super_users: BTreeSet<Principal>,
     /// Whether what no rule is about is everyone's: Kafka's `allow.everyone.if.no.acl.found`.
     pub(crate) allow_everyone_if_no_acl_found: bool,
     rules: BTreeSet<Rule>,
@@ -213,7 +214,7 @@ impl Acls {
         resource_type: ResourceType,
         name: &str,
     ) -> bool {
-        if !self.enabled || self.is_super_user(principal) {
+        if !self.enabled || self.super_users.contains(principal) {
             return true;
         }
         let (mut is_granted, mut is_ruled) = (false, false);
@@ -269,13 +270,6 @@ impl Acls {
         allowed
             .filter(|&operation| self.allow(principal, host, operation, resource_type, name))
             .fold(0, |field, operation| field | 1 << operation as i32)
-    }
-
-    fn is_super_user(&self, principal: &Principal) -> bool {
-        self.super_users.iter().any(|user| {
-            let named = user.split_once(':');
-            named.is_some_and(|(kind, name)| *principal.kind == *kind && *principal.name == *name)
-        })
     }
 
     /// Adds a rule, unless it is there already.
@@ -379,7 +373,7 @@ mod tests {
     #[test]
     fn superusers_and_clusters_without_authorizer_know_no_refusal() {
         let mut ruled = acls([deny("*", Operation::Read)]);
-        ruled.super_users.insert("User:alice".into());
+        ruled.super_users.insert(Principal::user("alice"));
 
         assert!(may(&ruled, "alice", Operation::Read, "a"));
         assert!(may(&Acls::default(), "bob", Operation::Read, "a"));

@@ -14,8 +14,6 @@ use std::collections::BTreeMap;
 
 use krafka_protocol::{ApiKey, ErrorCode, Str};
 
-use super::principal::Principal;
-
 /// The one mechanism that is enabled.
 pub(crate) const PLAIN: &str = "PLAIN";
 
@@ -50,11 +48,6 @@ pub(crate) enum Entry {
 }
 
 impl Session {
-    /// How a connection begins where these are the users.
-    pub(crate) fn new(users: &BTreeMap<Str, Str>) -> Self {
-        if users.is_empty() { Self::Open } else { Self::Greeting }
-    }
-
     /// Whether the connection has come far enough for a request of that API.
     pub(crate) fn entry(&self, key: ApiKey) -> Entry {
         match (self, key) {
@@ -64,14 +57,6 @@ impl Session {
             | (Self::Authenticating { .. }, ApiKey::SaslAuthenticate) => Entry::Granted,
             (Self::Greeting | Self::Introduced, _) => Entry::Closed,
             (Self::Authenticating { .. }, _) => Entry::Refused,
-        }
-    }
-
-    /// Who the client is, as far as it has shown.
-    pub(crate) fn principal(&self) -> Principal {
-        match self {
-            Self::Done(user) => Principal::user(user.clone()),
-            _ => Principal::anonymous(),
         }
     }
 
@@ -143,7 +128,7 @@ mod tests {
     }
 
     fn after_handshake() -> Session {
-        let mut session = Session::new(&users());
+        let mut session = Session::Greeting;
         session.handshake(PLAIN, 1).expect("PLAIN is enabled");
         session
     }
@@ -167,7 +152,7 @@ mod tests {
 
     #[test]
     fn handshake_knows_plain_only_and_happens_once() {
-        let mut session = Session::new(&users());
+        let mut session = Session::Greeting;
         session.introduced();
 
         assert_eq!(session.handshake("SCRAM-SHA-256", 1), Err(ErrorCode::UNSUPPORTED_SASL_MECHANISM));

@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use krafka_protocol::Machine;
 use krafka_protocol::frame::Frame;
+use krafka_protocol::{Machine, Str};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{Order, Shared};
+use super::{Order, Port, Shared};
 use crate::cluster::Input;
 use crate::context::ConnectionId;
 
@@ -19,9 +19,23 @@ const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Serves one connection of a node, until either side closes it.
-pub(crate) async fn serve(shared: Arc<Shared>, node: i32, stream: impl AsyncRead + AsyncWrite + Unpin) {
-    let Some((connection, mut orders)) = shared.open(node) else { return };
+/// Serves one connection to a port, until either side closes it.
+pub(crate) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    #[cfg(feature = "tls")]
+    if port.listener.is_tls() {
+        return super::tls::serve(shared, port, stream).await;
+    }
+    converse(shared, port, None, stream).await;
+}
+
+/// Carries frames to and from the machine. `subject` is who the client's certificate says that it is.
+pub(crate) async fn converse(
+    shared: Arc<Shared>,
+    port: Port,
+    subject: Option<Str>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+) {
+    let Some((connection, mut orders)) = shared.open(port, subject) else { return };
     let _open = Open { shared: &shared, connection };
     let (reader, mut writer) = tokio::io::split(stream);
     let mut frames = Frames { reader, buffer: BytesMut::new() };

@@ -7,18 +7,21 @@
 pub(crate) mod driver;
 pub(crate) mod pipe;
 pub(crate) mod tcp;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use krafka_protocol::Machine;
 use krafka_protocol::frame::Frame;
+use krafka_protocol::{Machine, Str};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::clock::Clock;
 use crate::cluster::{Action, Cluster, Input};
 use crate::context::ConnectionId;
+use crate::listeners::SecurityProtocol;
 
 /// The machine, and the tasks that it talks to.
 #[derive(Debug)]
@@ -29,6 +32,9 @@ pub(crate) struct Shared {
     deadline_moved: Notify,
     /// Counts the changes of which nodes are up, for those who listen on their ports.
     nodes_changed: watch::Sender<u64>,
+    /// What new connections of TLS listeners begin with.
+    #[cfg(feature = "tls")]
+    acceptor: Mutex<Option<Arc<rustls::ServerConfig>>>,
 }
 
 #[derive(Debug)]
@@ -42,6 +48,13 @@ struct Core {
     deadline: Option<Instant>,
     /// Whether the cluster's handle is gone.
     ended: bool,
+}
+
+/// One port of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) node: i32,
+    pub(crate) listener: SecurityProtocol,
 }
 
 /// What a connection's task is told to do.
@@ -65,7 +78,14 @@ impl Shared {
             reason = "only the TCP shell listens, whose runs are not repeated exactly"
         )]
         let (nodes_changed, _) = watch::channel(0);
-        Arc::new(Self { core: Mutex::new(core), clock, deadline_moved: Notify::new(), nodes_changed })
+        Arc::new(Self {
+            core: Mutex::new(core),
+            clock,
+            deadline_moved: Notify::new(),
+            nodes_changed,
+            #[cfg(feature = "tls")]
+            acceptor: Mutex::new(None),
+        })
     }
 
     /// Looks into the machine.
@@ -83,7 +103,7 @@ impl Shared {
     }
 
     /// Opens a connection to a node. Returns nothing when the cluster has ended.
-    fn open(&self, node: i32) -> Option<(ConnectionId, mpsc::UnboundedReceiver<Order>)> {
+    fn open(&self, port: Port, subject: Option<Str>) -> Option<(ConnectionId, mpsc::UnboundedReceiver<Order>)> {
         let mut core = self.lock();
         if core.ended {
             return None;
@@ -94,7 +114,7 @@ impl Shared {
         let (sender, orders) = mpsc::unbounded_channel();
         core.orders.insert(connection, sender);
         let now = self.clock.now();
-        core.cluster.handle(Input::Opened { connection, node }, now);
+        core.cluster.handle(Input::Opened { connection, node: port.node, listener: port.listener, subject }, now);
         self.hand_out(&mut core, now);
         Some((connection, orders))
     }
@@ -113,6 +133,27 @@ impl Shared {
         let mut core = self.lock();
         core.ended = true;
         core.orders.clear();
+        drop(core);
+        self.nodes_changed();
+    }
+
+    /// Whether connections to a node may go on.
+    #[cfg(feature = "tls")]
+    fn is_up(&self, node: i32) -> bool {
+        let core = self.lock();
+        !core.ended && core.cluster.state().nodes.is_up(node)
+    }
+
+    /// What a new connection of a TLS listener begins with.
+    #[cfg(feature = "tls")]
+    fn acceptor(&self) -> Option<Arc<rustls::ServerConfig>> {
+        self.acceptor.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets it for the connections to come.
+    #[cfg(feature = "tls")]
+    pub(crate) fn set_acceptor(&self, acceptor: Option<Arc<rustls::ServerConfig>>) {
+        *self.acceptor.lock().unwrap_or_else(PoisonError::into_inner) = acceptor;
     }
 
     /// Tells those who listen that a node went down or came up.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::io::DuplexStream;
 
-use super::{Shared, driver};
+use super::{Port, Shared, driver};
 
 /// How much a pipe holds before its writer waits, as a socket's buffer does.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -21,7 +21,8 @@ impl Pipes {
         Self { shared }
     }
 
-    /// Connects to the node that has this host and port.
+    /// Connects to the node that has this host and port. At a TLS listener's port, the client has the handshake still
+    /// before it.
     ///
     /// # Errors
     ///
@@ -31,19 +32,20 @@ impl Pipes {
     ///
     /// Never waits.
     pub async fn connect(&self, host: &str, port: u16) -> io::Result<DuplexStream> {
-        let node = self.shared.look(|cluster| {
+        let found = self.shared.look(|cluster| {
             let nodes = &cluster.state().nodes;
             let (id, node) = nodes.iter().find(|(_, node)| node.host == *host)?;
-            Some((id, node.up && node.port == i32::from(port)))
+            let listener = node.ports.iter().find(|(_, number)| **number == port).map(|(&listener, _)| listener);
+            Some(listener.filter(|_| node.up).map(|listener| Port { node: id, listener }))
         });
-        match node {
+        match found {
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no node is called {host}"))),
-            Some((_, false)) => {
+            Some(None) => {
                 Err(io::Error::new(io::ErrorKind::ConnectionRefused, format!("{host}:{port} refused the connection")))
             }
-            Some((node, true)) => {
+            Some(Some(port)) => {
                 let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-                tokio::spawn(driver::serve(self.shared.clone(), node, theirs));
+                tokio::spawn(driver::serve(self.shared.clone(), port, theirs));
                 Ok(ours)
             }
         }

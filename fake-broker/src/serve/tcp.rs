@@ -1,4 +1,4 @@
-//! The shell on TCP: one listener on 127.0.0.1 for each node.
+//! The shell on TCP: sockets on 127.0.0.1, one for each listener of each node.
 //!
 //! A node that is down does not listen, so that clients are refused as by a machine whose process is gone. When it
 //! comes back it listens on the same port.
@@ -10,49 +10,55 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::{Shared, driver};
+use super::{Port, Shared, driver};
+use crate::listeners::{Listeners, SecurityProtocol};
 
 /// How long a node waits before it tries again, when its port or a connection could not be had.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// A node's port.
+/// A node's socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
+    pub(crate) port: Port,
     socket: TcpListener,
     address: SocketAddr,
 }
 
 impl Listener {
-    pub(crate) fn port(&self) -> u16 {
-        self.address.port()
+    /// Which of the node's listeners it is, and its number.
+    pub(crate) fn named(&self) -> (SecurityProtocol, u16) {
+        (self.port.listener, self.address.port())
     }
 
-    async fn bind(address: SocketAddr) -> io::Result<Self> {
+    async fn bind(port: Port, address: SocketAddr) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address })
+        Ok(Self { port, socket, address })
     }
 }
 
-/// Listens for so many nodes: on ports from `base` on, or on any.
-pub(crate) async fn bind(nodes: i32, base: Option<u16>) -> io::Result<Vec<Listener>> {
+/// Listens for so many nodes: on ports from `base` on, or on any. The first listener of all nodes comes before the
+/// second one of all nodes.
+pub(crate) async fn bind(protocols: &Listeners, nodes: i32, base: Option<u16>) -> io::Result<Vec<Listener>> {
     let mut listeners = Vec::new();
-    for index in 0..nodes {
+    let ports = protocols.iter().flat_map(|listener| (1..=nodes).map(move |node| Port { node, listener }));
+    for (index, named_port) in (0..).zip(ports) {
         let port = match base {
             None => 0,
-            Some(base) => u16::try_from(i32::from(base) + index)
+            Some(base) => u16::try_from(i64::from(base) + index)
                 .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the ports go beyond 65535"))?,
         };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"));
-        listeners.push(Listener::bind(address).await.map_err(named)?);
+        listeners.push(Listener::bind(named_port, address).await.map_err(named)?);
     }
     Ok(listeners)
 }
 
 /// Accepts the connections of a node whenever it is up, for as long as it is awaited.
-pub(crate) async fn accept(shared: Arc<Shared>, node: i32, listener: Listener) {
-    let address = listener.address;
+pub(crate) async fn accept(shared: Arc<Shared>, listener: Listener) {
+    let (port, address) = (listener.port, listener.address);
+    let node = port.node;
     let mut listener = Some(listener);
     let mut changes = shared.nodes_changed.subscribe();
     loop {
@@ -66,13 +72,13 @@ pub(crate) async fn accept(shared: Arc<Shared>, node: i32, listener: Listener) {
                     Ok((stream, _)) => {
                         // Answers are small and awaited; Kafka sets the same.
                         let _ = stream.set_nodelay(true);
-                        tokio::spawn(driver::serve(shared.clone(), node, stream));
+                        tokio::spawn(driver::serve(shared.clone(), port, stream));
                     }
                     // Most likely there are no more file handles: the next one comes when a connection ends.
                     Err(_) => tokio::time::sleep(RETRY_DELAY).await,
                 },
             },
-            None if is_up => match Listener::bind(address).await {
+            None if is_up => match Listener::bind(port, address).await {
                 Ok(open) => listener = Some(open),
                 Err(error) => {
                     tracing::warn!(%error, node, "a node cannot listen on its port again");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use krafka_fake_broker::{Action, Cluster, ConnectionId, FakeCluster, Input};
+use krafka_fake_broker::{Action, Cluster, ConnectionId, FakeCluster, Input, SecurityProtocol};
 use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchTopic};
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol};
@@ -37,7 +37,12 @@ impl Run {
     }
 
     fn open(&mut self, connection: u64, node: i32) {
-        self.input(Input::Opened { connection: ConnectionId(connection), node });
+        self.input(Input::Opened {
+            connection: ConnectionId(connection),
+            node,
+            listener: SecurityProtocol::Plaintext,
+            subject: None,
+        });
     }
 
     fn send<R: Request>(&mut self, connection: u64, request: &R, version: i16) {

@@ -5,7 +5,9 @@
 //! the fake, in memory and in virtual time. The modules `faults` and `sasl` ask for more than a plain broker has,
 //! and say so. `just agreements` runs them on the fake and on two real Kafkas, and writes `conformance/AGREEMENTS.md`.
 
+mod acls;
 mod agreement;
+mod authorization;
 mod connections;
 mod delete_records;
 mod faults;
@@ -16,6 +18,7 @@ mod groups;
 mod lagging;
 mod leaders;
 mod list_offsets;
+mod listeners;
 mod machine;
 mod member;
 mod metadata;
@@ -24,5 +27,6 @@ mod produce;
 mod producers;
 mod records;
 mod sasl;
+mod secured;
 mod target;
 mod topics;

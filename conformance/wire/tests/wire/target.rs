@@ -58,7 +58,8 @@ pub(crate) struct Wire {
     next: i32,
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
+/// What a connection reads and writes: a socket, a pipe, or TLS around one.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// Runs a test on the fake in virtual time, or on the real broker in real time.
@@ -203,12 +204,16 @@ impl Target {
         self.connect_to(&host, port).await
     }
 
-    async fn connect_to(&self, host: &str, port: u16) -> Wire {
-        let stream: Box<dyn Stream> = match &self.fake {
+    pub(crate) async fn connect_to(&self, host: &str, port: u16) -> Wire {
+        Wire::over(self.dial(host, port).await)
+    }
+
+    /// Opens a stream, on which nothing was said yet.
+    pub(crate) async fn dial(&self, host: &str, port: u16) -> Box<dyn Stream> {
+        match &self.fake {
             Some(fake) => Box::new(fake.pipes().connect(host, port).await.expect("the node is up")),
             None => Box::new(TcpStream::connect((host, port)).await.expect("the broker is up")),
-        };
-        Wire { stream, next: 1 }
+        }
     }
 
     /// A name that no other test and no earlier run has used.
@@ -342,6 +347,11 @@ async fn serves(wire: &mut Wire, name: &Str, partitions: i32) -> bool {
 }
 
 impl Wire {
+    /// Speaks Kafka's protocol on a stream.
+    pub(crate) fn over(stream: Box<dyn Stream>) -> Self {
+        Self { stream, next: 1 }
+    }
+
     /// Sends a request and reads its answer.
     pub(crate) async fn call<R: Request>(&mut self, request: R, version: i16) -> R::Response {
         self.send(request, version).await;
@@ -350,9 +360,15 @@ impl Wire {
 
     /// Sends a request.
     pub(crate) async fn send<R: Request>(&mut self, request: R, version: i16) {
+        self.try_send(request, version).await.expect("the connection is open");
+    }
+
+    /// Sends a request on a connection that may be closed.
+    pub(crate) async fn try_send<R: Request>(&mut self, request: R, version: i16) -> std::io::Result<()> {
         let frame = encode_request(&request, version, self.next, Some("wire")).expect("a legal request");
         self.next += 1;
-        self.stream.write_all(&frame.to_bytes()).await.expect("the connection is open");
+        self.stream.write_all(&frame.to_bytes()).await?;
+        self.stream.flush().await
     }
 
     /// Reads the answer to the oldest request that has none.
@@ -374,6 +390,11 @@ impl Wire {
     /// Whether the other side closes the connection without another byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
         tokio::time::timeout(PATIENCE, self.frame()).await.is_ok_and(|frame| frame.is_none())
+    }
+
+    /// Reads one byte; none if the connection is closed.
+    pub(crate) async fn byte(&mut self) -> Option<u8> {
+        tokio::time::timeout(PATIENCE, self.stream.read_u8()).await.expect("something in time").ok()
     }
 
     /// Sends bytes that are no request.
