@@ -38,7 +38,7 @@ impl Groups {
                 convert::upgrade(id, group, &desk)?
             }
             Some(Group::Classic(_)) if request.member_epoch != 0 => return Err(not_a_consumer_group(id)),
-            _ => ConsumerGroup::default(),
+            _ => ConsumerGroup::new(image.version),
         };
         let response = group.heartbeat(request, caller, || ids.next_uuid(), &desk)?;
         if let Some(Group::Classic(old)) = self.groups.get_mut(id) {

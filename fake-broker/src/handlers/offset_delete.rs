@@ -18,21 +18,18 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetDeleteRequ
         return Outcome::Reply(whole(error));
     }
     let mut topics: Vec<_> = request.topics.iter().map(|topic| check(state, cx, topic)).collect();
-    // Kafka answers without its coordinator when nothing is left to delete.
-    if topics.iter().flat_map(|topic| &topic.partitions).any(|partition| partition.error_code == 0) {
-        let refused = groups::not_coordinator(state, cx, group);
-        let error = refused.unwrap_or_else(|| state.groups.check_offset_delete(group));
-        if !error.is_ok() {
-            return Outcome::Reply(whole(error));
-        }
-        for topic in &mut topics {
-            let is_read = state.groups.is_subscribed(group, &topic.name);
-            for partition in topic.partitions.iter_mut().filter(|partition| partition.error_code == 0) {
-                if is_read {
-                    partition.error_code = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC.0;
-                } else {
-                    state.offsets.delete(group, &topic.name, partition.partition_index);
-                }
+    let refused = groups::not_coordinator(state, cx, group);
+    let error = refused.unwrap_or_else(|| state.groups.check_offset_delete(group));
+    if !error.is_ok() {
+        return Outcome::Reply(whole(error));
+    }
+    for topic in &mut topics {
+        let is_read = state.groups.is_subscribed(group, &topic.name);
+        for partition in topic.partitions.iter_mut().filter(|partition| partition.error_code == 0) {
+            if is_read {
+                partition.error_code = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC.0;
+            } else {
+                state.offsets.delete(group, &topic.name, partition.partition_index);
             }
         }
     }

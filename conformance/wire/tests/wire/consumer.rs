@@ -124,10 +124,8 @@ impl Consumer {
     }
 
     pub(crate) async fn describe(&mut self) -> DescribedGroup {
-        let request = ConsumerGroupDescribeRequest {
-            group_ids: vec![self.group.clone()],
-            include_authorized_operations: true,
-        };
+        let request =
+            ConsumerGroupDescribeRequest { group_ids: vec![self.group.clone()], include_authorized_operations: true };
         self.wire.call(request, 0).await.groups.remove(0)
     }
 

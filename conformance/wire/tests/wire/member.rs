@@ -5,6 +5,7 @@ use std::time::Duration;
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
 use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse};
+use krafka_protocol::group::Subscription;
 use krafka_protocol::{Bytes, ErrorCode, HeartbeatRequest, Str};
 
 use crate::target::{Target, Wire};
@@ -27,6 +28,10 @@ pub(crate) struct Member {
     /// How long the member may be silent.
     pub(crate) session: Duration,
     pub(crate) protocols: Vec<(&'static str, &'static str)>,
+    /// The type of its group.
+    pub(crate) kind: &'static str,
+    /// What a consumer says of itself for each protocol, instead of the words there.
+    pub(crate) subscription: Option<Bytes>,
 }
 
 impl Member {
@@ -34,17 +39,34 @@ impl Member {
         let wire = target.coordinator(group).await;
         let (id, session) = (Str::default(), Duration::from_secs(30));
         let protocols = vec![("range", "about me")];
-        Self { wire, group: group.clone(), id, generation: -1, instance: None, session, protocols }
+        Self {
+            wire,
+            group: group.clone(),
+            id,
+            generation: -1,
+            instance: None,
+            session,
+            protocols,
+            kind: TYPE,
+            subscription: None,
+        }
     }
 
     pub(crate) async fn static_of(target: &Target, group: &Str, instance: &'static str) -> Self {
         Self { instance: Some(Str::from_static(instance)), ..Self::new(target, group).await }
     }
 
+    /// A member of a group of consumers, which the coordinator understands.
+    pub(crate) async fn consumer(target: &Target, group: &Str, topics: &[&Str]) -> Self {
+        let topics = topics.iter().map(|topic| (*topic).clone()).collect();
+        let subscription = Subscription { topics, ..Subscription::default() }.to_bytes(3).expect("a legal version");
+        Self { kind: "consumer", subscription: Some(subscription), ..Self::new(target, group).await }
+    }
+
     pub(crate) fn join_request(&self) -> JoinGroupRequest {
         let protocols = self.protocols.iter().map(|(name, metadata)| JoinGroupRequestProtocol {
             name: Str::from_static(name),
-            metadata: Bytes::from_static(metadata.as_bytes()),
+            metadata: self.subscription.clone().unwrap_or_else(|| Bytes::from_static(metadata.as_bytes())),
         });
         JoinGroupRequest {
             group_id: self.group.clone(),
@@ -52,7 +74,7 @@ impl Member {
             rebalance_timeout_ms: 5_000,
             member_id: self.id.clone(),
             group_instance_id: self.instance.clone(),
-            protocol_type: Str::from_static(TYPE),
+            protocol_type: Str::from_static(self.kind),
             protocols: protocols.collect(),
             reason: None,
         }
@@ -92,7 +114,7 @@ impl Member {
             generation_id: self.generation,
             member_id: self.id.clone(),
             group_instance_id: self.instance.clone(),
-            protocol_type: Some(Str::from_static(TYPE)),
+            protocol_type: Some(Str::from_static(self.kind)),
             protocol_name: Some(Str::from_static("range")),
             assignments: assignments.collect(),
         }

@@ -86,7 +86,7 @@ impl ClassicGroup {
         }
     }
 
-    /// The group in the answer to DescribeGroups. What members say and get is told of a stable group alone.
+    /// The group in the answer to DescribeGroups. What members say is told of a stable group alone.
     pub(in crate::groups) fn describe(&self, group_id: &Str) -> DescribedGroup {
         let is_stable = self.state == Phase::Stable;
         let member = |member: &Member| DescribedGroupMember {
@@ -95,7 +95,7 @@ impl ClassicGroup {
             client_id: member.client_id.clone(),
             client_host: member.client_host.clone(),
             member_metadata: if is_stable { member.metadata(self.protocol.as_ref()) } else { Bytes::new() },
-            member_assignment: if is_stable { member.assignment.clone() } else { Bytes::new() },
+            member_assignment: member.assignment.clone(),
         };
         DescribedGroup {
             group_id: group_id.clone(),

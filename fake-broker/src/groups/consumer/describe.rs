@@ -70,7 +70,7 @@ impl ConsumerGroup {
             client_id: member.client_id.clone(),
             client_host: member.client_host.clone(),
             subscribed_topic_names: member.topics.iter().cloned().collect(),
-            subscribed_topic_regex: member.regex.clone(),
+            subscribed_topic_regex: Some(member.regex.clone().unwrap_or_default()),
             assignment: listed(&partitions_of(&member.assigned), image),
             target_assignment: listed(&target, image),
             member_type: i8::from(member.classic.is_none()),

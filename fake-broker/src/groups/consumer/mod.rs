@@ -58,6 +58,11 @@ pub(super) struct ConsumerGroup {
 }
 
 impl ConsumerGroup {
+    /// A group that its first member is about to join. Since Kafka 4.3 it begins a step ahead.
+    pub(super) fn new(version: KafkaVersion) -> Self {
+        Self { epoch: i32::from(version >= KafkaVersion::V4_3), ..Self::default() }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

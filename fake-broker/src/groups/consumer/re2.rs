@@ -121,12 +121,29 @@ impl<'a> Translation<'a> {
                 }
                 Some('[') if self.rest.peek() == Some(&':') => self.posix()?,
                 Some('\\') => self.escape_in_class()?,
-                Some(special @ ('[' | ']' | '&' | '~')) => self.out.extend(['\\', special]),
-                // Two dashes would be a difference of classes.
-                Some('-') if self.rest.peek() == Some(&'-') => self.out.push_str("\\-"),
-                Some(other) => self.out.push(other),
+                Some(from) => self.range(from)?,
             }
             is_first = false;
+        }
+    }
+
+    /// Copies a character of a class, or a range from it.
+    fn range(&mut self, from: char) -> Result<(), String> {
+        self.out.push_str(&in_class(from));
+        let mut ahead = self.rest.clone();
+        let (dash, to) = (ahead.next(), ahead.next());
+        if dash != Some('-') || to == Some(']') || to.is_none() {
+            return Ok(());
+        }
+        self.rest.next();
+        self.out.push('-');
+        match self.rest.next() {
+            Some('\\') => self.escape_in_class(),
+            Some(to) if to >= from => {
+                self.out.push_str(&in_class(to));
+                Ok(())
+            }
+            _ => Err("invalid character class range".to_owned()),
         }
     }
 
@@ -241,6 +258,11 @@ impl<'a> Translation<'a> {
     }
 }
 
+/// A character that stands for itself in a class.
+fn in_class(character: char) -> String {
+    if character.is_ascii_punctuation() { format!("\\{character}") } else { character.to_string() }
+}
+
 fn check_counts(counts: &str) -> Result<(), String> {
     let numbers = counts.split(',').filter(|number| !number.is_empty()).map(str::parse::<u32>);
     let is_legal = numbers.collect::<Result<Vec<u32>, _>>().is_ok_and(|numbers| {
@@ -266,7 +288,8 @@ mod tests {
             (r"\Qa.b\E.*", "axbc", false),
             ("[[a]", "[", true),
             ("[a&&b]", "&", true),
-            ("[a--z]", "-", true),
+            ("[a&&b-]", "-", true),
+            ("[+--]", ",", true),
             ("a{,2}", "a{,2}", true),
             ("a{2}", "aa", true),
             ("(?i)ABC", "abc", true),
@@ -302,6 +325,7 @@ mod tests {
             r"a\",
             "(?P=name)",
             "[z-a]",
+            "[a--z]",
             r"\pX",
             "[[:nope:]]",
             r"\y",
