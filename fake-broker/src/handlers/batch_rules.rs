@@ -1,14 +1,16 @@
-//! What Kafka checks in a batch before it appends it.
+//! What Kafka checks in a batch before it appends it, and what it makes of it.
+//!
+//! The order is that of Kafka's `ProduceRequest`, `UnifiedLog` and `LogValidator`: the first rule that is broken gives the
+//! error. Other than Kafka, which never answers a request without any records, the fake calls those invalid; and it reads
+//! no more than 128 MiB of what is compressed. The levels of `compression.*.level` are the codecs' defaults.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use krafka_protocol::ErrorCode;
 use krafka_protocol::compression::{Compression, Decompressor};
-use krafka_protocol::records::{Batch, Batches, MAGIC, RecordsError};
+use krafka_protocol::records::{self, Batch, BatchHeader, Batches, MAGIC, RecordRef, Records, RecordsError};
 
+use super::recompress;
 use crate::topics::TopicSettings;
-
-/// How far in the future a record may lie: Kafka's default of `message.timestamp.after.max.ms`.
-const MAX_FUTURE_MS: i64 = 3_600_000;
 
 /// The first version of Produce that may carry zstd (KIP-110).
 const FIRST_ZSTD_VERSION: i16 = 7;
@@ -21,47 +23,65 @@ const NO_TIMESTAMP: i64 = -1;
 pub(crate) enum BatchError {
     /// An error that Kafka gives without the log's start.
     Batch(ErrorCode),
+    /// The same, with words.
+    Told(ErrorCode, String),
     /// An error that comes with the log's start.
     Invalid(ErrorCode),
     /// Some records are wrong: which, and why.
     Records { code: ErrorCode, records: Vec<(i32, String)>, message: String },
 }
 
+const INVALID_BATCH: BatchError = BatchError::Batch(ErrorCode::INVALID_RECORD);
+const INVALID: BatchError = BatchError::Invalid(ErrorCode::INVALID_RECORD);
+/// Kafka is not prepared for bytes that a codec cannot read.
+const UNREADABLE: BatchError = BatchError::Invalid(ErrorCode::UNKNOWN_SERVER_ERROR);
+
 /// The one batch that a partition's records must be. This is checked before anything that depends on the partition.
+/// A piece of another batch behind it is no matter.
 pub(crate) fn only_batch(version: i16, records: Option<&Bytes>) -> Result<Batch, BatchError> {
-    const INVALID: BatchError = BatchError::Batch(ErrorCode::INVALID_RECORD);
     let mut batches = Batches::new(records.cloned().unwrap_or_default());
-    let batch = match batches.next() {
-        // Produce requests of the versions that carried the old formats are gone.
-        Some(Ok(batch)) if batch.header().magic != MAGIC => return Err(INVALID),
-        Some(Ok(batch)) => batch,
-        Some(Err(RecordsError::UnsupportedMagic { .. })) | None => return Err(INVALID),
-        Some(Err(_)) => return Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE)),
+    let read = |batch: Option<Result<Batch, RecordsError>>| match batch {
+        Some(Err(RecordsError::UnsupportedMagic { magic, .. })) => {
+            let text = format!("Invalid magic found in record: {magic}");
+            Err(BatchError::Told(ErrorCode::CORRUPT_MESSAGE, text))
+        }
+        Some(Err(_)) => Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE)),
+        Some(Ok(batch)) => Ok(Some(batch)),
+        None => Ok(None),
     };
-    if batches.trailing_len() > 0 {
-        return Err(INVALID);
+    let batch = read(batches.next())?.ok_or(INVALID_BATCH)?;
+    if batch.header().magic != MAGIC || read(batches.next())?.is_some() {
+        return Err(INVALID_BATCH);
     }
     match batch.header().attributes.compression() {
         Ok(Compression::Zstd) if version < FIRST_ZSTD_VERSION => {
             Err(BatchError::Batch(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE))
         }
-        Ok(_) => Ok(batch),
-        Err(_) => Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE)),
+        _ => Ok(batch),
     }
 }
 
-/// Checks a batch as the log does: its size and checksum, what it says about itself, and each of its records.
-pub(crate) fn check(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Result<(), BatchError> {
-    const INVALID: BatchError = BatchError::Invalid(ErrorCode::INVALID_RECORD);
+/// Checks a batch as the log of `topic_partition` does: its size and checksum, what it says about itself, and each of
+/// its records. Returns the batch to append, which need not be the same.
+pub(crate) fn check(
+    settings: &TopicSettings,
+    batch: Batch,
+    topic_partition: &str,
+    wall_ms: i64,
+) -> Result<Batch, BatchError> {
     let header = batch.header();
     if header.base_offset != 0 {
         return Err(INVALID);
     }
-    if batch.bytes().len() > usize::try_from(settings.max_message_bytes).unwrap_or(0) {
+    let is_too_large = |batch: &Batch| batch.bytes().len() > usize::try_from(settings.max_message_bytes).unwrap_or(0);
+    if is_too_large(&batch) {
         return Err(BatchError::Batch(ErrorCode::MESSAGE_TOO_LARGE));
     }
     if batch.verify_crc().is_err() {
         return Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE));
+    }
+    if header.attributes.compression().is_err() {
+        return Err(UNREADABLE);
     }
     if header.count <= 0 || header.last_offset_delta != header.count - 1 || header.attributes.is_control() {
         return Err(INVALID);
@@ -69,49 +89,113 @@ pub(crate) fn check(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Re
     if header.has_producer_id() && header.base_sequence < 0 {
         return Err(INVALID);
     }
-    check_records(settings, batch, wall_ms)
+    let batch = check_records(settings, batch, topic_partition, wall_ms)?;
+    if is_too_large(&batch) {
+        return Err(BatchError::Batch(ErrorCode::MESSAGE_TOO_LARGE));
+    }
+    if batch.bytes().len() > settings.segment_bytes {
+        return Err(BatchError::Batch(ErrorCode::RECORD_LIST_TOO_LARGE));
+    }
+    Ok(batch)
 }
 
-/// Whether a time is too far ahead. There is no bound to the past but the one that Kafka's own arithmetic has: so far
-/// back that the distance does not fit an i64, it comes out as the future.
-fn is_untimely(timestamp: i64, wall_ms: i64) -> bool {
-    timestamp.wrapping_sub(wall_ms) > MAX_FUTURE_MS
-}
-
-/// Checks the records: readable, numbered from 0, on a compacted topic with keys, and none from the far future.
-fn check_records(settings: &TopicSettings, batch: &Batch, wall_ms: i64) -> Result<(), BatchError> {
-    let mut decompressor = Decompressor::default();
-    let unreadable = |_| BatchError::Batch(ErrorCode::CORRUPT_MESSAGE);
-    let records = batch.records(&mut decompressor).map_err(unreadable)?;
-    let (mut keyless, mut untimely) = (Vec::new(), Vec::new());
-    for (index, record) in (0..).zip(records.iter()) {
-        let record = record.map_err(unreadable)?;
-        if record.offset != i64::from(index) {
-            return Err(BatchError::Invalid(ErrorCode::INVALID_RECORD));
-        }
+/// Checks the records: readable, on a compacted topic with keys, and of a time that the topic takes.
+fn check_records(
+    settings: &TopicSettings,
+    batch: Batch,
+    topic_partition: &str,
+    wall_ms: i64,
+) -> Result<Batch, BatchError> {
+    let header = *batch.header();
+    let read = read(&batch)?;
+    let mut records: Vec<RecordRef<'_>> = Vec::with_capacity(read.iter().size_hint().0);
+    let mut rejected = Vec::new();
+    let mut code = ErrorCode::INVALID_RECORD;
+    let mut has_gaps = false;
+    for (index, record) in (0_i32..).zip(read.iter()) {
+        let record = record.map_err(|_| INVALID)?;
+        has_gaps |= record.offset != i64::from(index);
         if settings.compacted && record.key.is_none() {
-            keyless.push((index, "Compacted topic cannot accept message without key.".to_owned()));
+            let text =
+                format!("Compacted topic cannot accept message without key in topic partition {topic_partition}");
+            rejected.push((index, text));
+        } else if let Some(text) = untimely(settings, &record, wall_ms) {
+            code = ErrorCode::INVALID_TIMESTAMP;
+            rejected.push((index, text));
         }
-        let timestamp = record.timestamp;
-        if !settings.log_append_time && timestamp != NO_TIMESTAMP && is_untimely(timestamp, wall_ms) {
-            let (earliest, latest) = (wall_ms - i64::MAX, wall_ms + MAX_FUTURE_MS);
-            untimely.push((
-                index,
-                format!(
-                    "Timestamp {timestamp} of message with offset {index} is out of range. The timestamp should be \
-                     within [{earliest}, {latest}]"
-                ),
-            ));
-        }
+        records.push(record);
     }
-    // Kafka answers one kind of fault; records without keys are the first that it looks for.
-    if !keyless.is_empty() {
-        let message = "One or more records have been rejected".to_owned();
-        return Err(BatchError::Records { code: ErrorCode::INVALID_RECORD, records: keyless, message });
+    if !rejected.is_empty() {
+        let message = summary(code, &rejected);
+        return Err(BatchError::Records { code, records: rejected, message });
     }
-    if !untimely.is_empty() {
-        let message = "One or more records have been rejected due to invalid timestamp".to_owned();
-        return Err(BatchError::Records { code: ErrorCode::INVALID_TIMESTAMP, records: untimely, message });
+
+    let source = header.attributes.compression().map_err(|_| UNREADABLE)?;
+    let target = settings.compression.unwrap_or(source);
+    let max_timestamp = records.iter().map(|record| record.timestamp).max().unwrap_or(NO_TIMESTAMP);
+    if source != target {
+        return recompress::batch(&header, &records, target, max_timestamp).ok_or(UNREADABLE);
     }
-    Ok(())
+    if has_gaps && source != Compression::None {
+        // Kafka means to write such a batch anew, and then has not read what it needs.
+        return Err(UNREADABLE);
+    }
+    let is_honest =
+        header.timestamp_type() == Some(records::TimestampType::CreateTime) && header.max_timestamp == max_timestamp;
+    if is_honest || settings.log_append_time {
+        return Ok(batch);
+    }
+    let mut bytes = BytesMut::from(&batch.bytes()[..]);
+    records::set_create_time(&mut bytes, max_timestamp).map_err(|_| INVALID)?;
+    Batch::new(bytes.freeze()).map_err(|_| INVALID)
+}
+
+/// The records of a batch, wherever their offsets lie: Kafka does not look at those of a batch that is not compressed.
+fn read(batch: &Batch) -> Result<Records, BatchError> {
+    let mut decompressor = Decompressor::default();
+    let unreadable = |error| match error {
+        RecordsError::Decompression { .. } => UNREADABLE,
+        _ => INVALID,
+    };
+    let read = batch.records(&mut decompressor).map_err(unreadable)?;
+    if read.iter().all(|record| record.is_ok()) {
+        return Ok(read);
+    }
+    let wide = BatchHeader { last_offset_delta: i32::MAX, ..*batch.header() };
+    let mut bytes = BytesMut::from(&batch.bytes()[..]);
+    wide.write(bytes.first_chunk_mut().ok_or(INVALID)?);
+    Batch::new(bytes.freeze()).and_then(|wide| wide.records(&mut decompressor)).map_err(unreadable)
+}
+
+/// What is wrong with a record's time, if anything is. Like in Kafka the distance wraps: so far back that it does not
+/// fit an i64, a time comes out as the future.
+fn untimely(settings: &TopicSettings, record: &RecordRef<'_>, wall_ms: i64) -> Option<String> {
+    if settings.log_append_time || record.timestamp == NO_TIMESTAMP {
+        return None;
+    }
+    let (before, after) = (settings.timestamp_before_max_ms, settings.timestamp_after_max_ms);
+    let age = wall_ms.wrapping_sub(record.timestamp);
+    if age <= before && age.wrapping_neg() <= after {
+        return None;
+    }
+    let (earliest, latest) = (wall_ms.wrapping_sub(before), wall_ms.wrapping_add(after));
+    Some(format!(
+        "Timestamp {} of message with offset {} is out of range. The timestamp should be within [{earliest}, {latest}]",
+        record.timestamp, record.offset
+    ))
+}
+
+/// What Kafka says of a batch some of whose records are wrong.
+fn summary(code: ErrorCode, rejected: &[(i32, String)]) -> String {
+    if code == ErrorCode::INVALID_TIMESTAMP {
+        return "One or more records have been rejected due to invalid timestamp".to_owned();
+    }
+    let first =
+        rejected.iter().take(3).map(|(index, text)| format!("RecordError(batchIndex={index}, message='{text}')"));
+    format!(
+        "One or more records have been rejected due to {} record errors in total, and only showing the first three \
+         errors at most: [{}]",
+        rejected.len(),
+        first.collect::<Vec<_>>().join(", ")
+    )
 }

@@ -1,5 +1,6 @@
 //! Produce: appends one batch to each of a set of partitions, and waits with `acks=-1` until all replicas in sync have it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::produce::{
@@ -53,14 +54,14 @@ impl Waiting {
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) -> Outcome<ProduceResponse> {
     let mut response = ProduceResponse::default();
     let mut pending = Vec::new();
-    for (at_topic, topic) in request.topic_data.iter().enumerate() {
+    for (at_topic, topic) in merged(request).iter().enumerate() {
         let mut answer = TopicProduceResponse {
             name: topic.name.clone(),
             topic_id: topic.topic_id,
             ..TopicProduceResponse::default()
         };
-        for (at_partition, partition) in topic.partition_data.iter().enumerate() {
-            let written = append(state, cx, request, &topic.name, topic.topic_id, partition);
+        for (at_partition, partition) in topic.partitions.iter().enumerate() {
+            let written = append(state, cx, request, topic.name, topic.topic_id, partition);
             answer.partition_responses.push(match written {
                 Ok(written) => {
                     let key = WaitKey { topic: written.topic, partition: partition.index };
@@ -84,6 +85,36 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) 
     let patience = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     let waiting = Waiting { response, pending, deadline: cx.now + patience };
     resume(state, cx, waiting, if patience.is_zero() { Look::Deadline } else { Look::News })
+}
+
+/// What a request says of one topic.
+struct Merged<'a> {
+    name: &'a Str,
+    topic_id: Uuid,
+    partitions: Vec<&'a PartitionProduceData>,
+}
+
+/// The partitions of a request by topic. Of those named twice Kafka knows only the last, and answers it once.
+fn merged(request: &ProduceRequest) -> Vec<Merged<'_>> {
+    let mut topics: Vec<Merged<'_>> = Vec::with_capacity(request.topic_data.len());
+    let mut topic_places = BTreeMap::new();
+    let mut partition_places = BTreeMap::new();
+    for topic in &request.topic_data {
+        let (name, topic_id) = (&topic.name, topic.topic_id);
+        let at_topic = *topic_places.entry((name, topic_id)).or_insert_with(|| {
+            topics.push(Merged { name, topic_id, partitions: Vec::with_capacity(topic.partition_data.len()) });
+            topics.len() - 1
+        });
+        let partitions = &mut topics[at_topic].partitions;
+        for partition in &topic.partition_data {
+            let place = *partition_places.entry((at_topic, partition.index)).or_insert(partitions.len());
+            match partitions.get_mut(place) {
+                Some(earlier) => *earlier = partition,
+                None => partitions.push(partition),
+            }
+        }
+    }
+    topics
 }
 
 /// Looks at a waiting produce again: what all replicas in sync have gets its answer, and what they do not have, when
@@ -183,7 +214,9 @@ fn append(
     if request.acks == -1 && partition.is_under_min_isr(topic.settings.min_insync_replicas) {
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
     }
-    batch_rules::check(&topic.settings, &batch, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
+    let named = format!("{}-{}", topic.name, data.index);
+    let batch =
+        batch_rules::check(&topic.settings, batch, &named, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
 
     let id = topic.id;
     let (check, log_start_offset) = (partition.log.producers.check(batch.header()), partition.log.start_offset());
@@ -220,6 +253,7 @@ fn refuse(topic: &Topic, data: &PartitionProduceData, error: BatchError) -> Refu
     let log_start_offset = topic.partition(data.index).map_or(-1, |partition| partition.log.start_offset());
     match error {
         BatchError::Batch(code) => code.into(),
+        BatchError::Told(code, text) => Refusal { message: Some(Str::from(text)), ..code.into() },
         BatchError::Invalid(code) => Refusal { log_start_offset, ..code.into() },
         BatchError::Records { code, records, message } => Refusal {
             code,

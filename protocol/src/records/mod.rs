@@ -11,7 +11,8 @@
 //!
 //! * Producers: [`BatchBuilder`] → [`SealedBatch`] (stamped with the producer's identity, split when too large).
 //! * Consumers: [`Batches`] → [`Batch`] → [`Records`] → [`RecordRef`] or [`Record`].
-//! * Brokers: [`check_produced`], [`assign_offsets`], [`set_log_append_time`], [`rewrite_batch`],
+//! * Brokers: [`check_produced`], [`assign_offsets`], [`set_log_append_time`], [`set_create_time`],
+//!   [`rewrite_batch`],
 //!   [`ControlRecord::to_batch`].
 //!
 //! # Old formats
@@ -88,7 +89,7 @@ pub use control_values::{
 };
 pub use error::RecordsError;
 pub use header::{Attributes, BatchHeader, HEADER_LEN, MAGIC, TimestampType};
-pub use patch::{assign_offsets, set_log_append_time};
+pub use patch::{assign_offsets, set_create_time, set_log_append_time};
 pub use reader::{Batch, Batches};
 pub use record::{Header, Headers, HeadersRef, IntoRecords, Record, RecordRef, RecordRefs, Records};
 pub use record_batch_builder::RecordBatchBuilder;

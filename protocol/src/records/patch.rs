@@ -35,6 +35,21 @@ pub fn set_log_append_time(batch: &mut [u8], timestamp: i64) -> Result<(), Recor
     Ok(())
 }
 
+/// Says that the timestamps are the producer's and which is the greatest, and renews the checksum. A broker does so where
+/// the producer said otherwise.
+///
+/// # Errors
+///
+/// If `batch` does not begin with the header of a batch of format 2.
+pub fn set_create_time(batch: &mut [u8], max_timestamp: i64) -> Result<(), RecordsError> {
+    let header = BatchHeader::peek_current(batch)?;
+    let attributes = header.attributes.with_timestamp_type(TimestampType::CreateTime);
+    batch[ATTRIBUTES..ATTRIBUTES + 2].copy_from_slice(&attributes.0.to_be_bytes());
+    batch[MAX_TIMESTAMP..MAX_TIMESTAMP + 8].copy_from_slice(&max_timestamp.to_be_bytes());
+    refresh_crc(batch);
+    Ok(())
+}
+
 /// The CRC-32C that the batch should carry.
 pub(super) fn crc_of(batch: &[u8]) -> u32 {
     debug_assert!(batch.len() >= HEADER_LEN);

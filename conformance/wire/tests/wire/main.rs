@@ -27,6 +27,7 @@ mod member;
 mod metadata;
 mod offsets;
 mod produce;
+mod produce_rules;
 mod producers;
 mod records;
 mod sasl;

@@ -9,7 +9,7 @@ use crate::records::{batch, batch_at, compressed, error, fetch, nowhere, produce
 use crate::target::{Topic, Wire, run};
 
 /// The same batch with some of its bytes replaced, and its checksum right again.
-fn altered(bytes: &Bytes, at: usize, with: &[u8]) -> Bytes {
+pub(crate) fn altered(bytes: &Bytes, at: usize, with: &[u8]) -> Bytes {
     let mut bytes = bytes.to_vec();
     bytes[at..at + with.len()].copy_from_slice(with);
     let crc = crc32c::crc32c(&bytes[21..]);
