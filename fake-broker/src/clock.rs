@@ -1,7 +1,7 @@
 //! The one clock that a running cluster reads: what drivers ask, so that the cluster itself never has to.
 
 use std::fmt;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Tells a running fake cluster what time it is.
 ///
@@ -33,6 +33,17 @@ pub(crate) struct WallClock {
 impl WallClock {
     pub(crate) fn new(start: Instant, start_ms: i64) -> Self {
         Self { start, start_ms }
+    }
+
+    /// The first moment after `now` that lies `delay` and any number of `interval`s behind the start.
+    pub(crate) fn next_tick(self, now: Instant, delay: Duration, interval: Duration) -> Instant {
+        let first = self.start + delay;
+        if now < first {
+            return first;
+        }
+        let since = now.saturating_duration_since(first).as_nanos();
+        let into_interval = since % interval.as_nanos().max(1);
+        now + (interval - Duration::from_nanos(u64::try_from(into_interval).unwrap_or(0)))
     }
 
     /// The milliseconds since 1970 at `now`.

@@ -197,6 +197,7 @@ impl Cluster {
                     }
                 }
                 Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
+                Timer::Maintain(task) => self.state.maintain(task, now),
                 Timer::Group(timer) => groups::timer_fired(&mut self.state, &timer, now),
             }
             self.settle(now);

@@ -71,6 +71,7 @@ impl State {
             self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
         }
         self.wake_partition(topic, index);
+        self.maintain_logs(now);
         Some(appended)
     }
 

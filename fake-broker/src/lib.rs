@@ -50,6 +50,7 @@ mod handlers;
 mod history;
 mod listeners;
 mod log;
+mod maintenance;
 mod nodes;
 mod offsets;
 mod partition;

@@ -19,6 +19,7 @@ use crate::groups::Groups;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
 use crate::listeners::SecurityProtocol;
+use crate::maintenance::Maintenance;
 use crate::nodes::Nodes;
 use crate::offsets::Offsets;
 use crate::producer_ids::ProducerIds;
@@ -44,6 +45,7 @@ pub(crate) struct State {
     pub(crate) timers: Timers,
     pub(crate) faults: Faults,
     pub(crate) history: History,
+    pub(crate) maintenance: Maintenance,
     pub(crate) acls: Acls,
     pub(crate) producer_ids: ProducerIds,
     /// Chance for ids of topics, sessions and members.
@@ -71,6 +73,7 @@ impl State {
             purgatory: Purgatory::default(),
             timers: Timers::default(),
             history: History::default(),
+            maintenance: Maintenance::default(),
             producer_ids: ProducerIds::default(),
             ids,
             answers: VecDeque::new(),

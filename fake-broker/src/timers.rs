@@ -10,6 +10,7 @@ use krafka_protocol::Uuid;
 
 use crate::context::{ConnectionId, RequestId};
 use crate::groups;
+use crate::maintenance;
 
 /// What to do when the time comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub(crate) enum Timer {
         partition: i32,
     },
     /// Something inside a group, or the search for groups that nobody uses.
+    /// Delete or compact what is in logs.
+    Maintain(maintenance::Task),
+    /// Something inside a group: a session that ends, a rebalance that has waited long enough.
     Group(groups::Timer),
 }
 

@@ -50,6 +50,23 @@ impl FakeCluster {
         });
     }
 
+    /// Deletes what the topics need not keep any longer (`retention.ms`, `retention.bytes`), which otherwise happens
+    /// every five minutes.
+    pub fn apply_retention(&self) {
+        self.control(|state, now| state.apply_retention(now));
+    }
+
+    /// Compacts a partition now, up to its last stable offset: whatever its topic's `cleanup.policy` is, and however
+    /// dirty it is. A tombstone stays for the topic's `delete.retention.ms` after the first compaction that meets it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn compact(&self, topic: &str, partition: i32) {
+        let found = self.control(|state, now| state.compact(topic, partition, now));
+        assert!(found, "there is no partition {topic}-{partition}");
+    }
+
     /// Forgets what a partition knows of its idempotent producers, as a broker does after `producer.id.expiration.ms`:
     /// it takes any sequence from each of them then, and recognises no repetition of what came before.
     pub fn forget_producers(&self, topic: &str, partition: i32) {

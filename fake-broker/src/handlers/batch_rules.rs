@@ -9,7 +9,7 @@ use krafka_protocol::ErrorCode;
 use krafka_protocol::compression::{Compression, Decompressor};
 use krafka_protocol::records::{self, Batch, BatchHeader, Batches, MAGIC, RecordRef, Records, RecordsError};
 
-use super::recompress;
+use crate::log;
 use crate::topics::TopicSettings;
 
 /// The first version of Produce that may carry zstd (KIP-110).
@@ -134,7 +134,7 @@ fn check_records(
     let target = settings.compression.unwrap_or(source);
     let max_timestamp = records.iter().map(|record| record.timestamp).max().unwrap_or(NO_TIMESTAMP);
     if source != target {
-        return recompress::batch(&header, &records, target, max_timestamp).ok_or(UNREADABLE);
+        return log::recompressed(&header, &records, target, max_timestamp).ok_or(UNREADABLE);
     }
     if has_gaps && source != Compression::None {
         // Kafka means to write such a batch anew, and then has not read what it needs.

@@ -43,7 +43,6 @@ mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
 pub(crate) mod produce;
-mod recompress;
 mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;

@@ -1,9 +1,13 @@
 //! Partition logs: batches as they were produced, leader epochs, and what is known of producers.
 
+mod compaction;
 mod epochs;
 mod partition;
 pub(crate) mod producers;
+mod retention;
+mod rewrite;
 mod segments;
 
 pub(crate) use epochs::EpochEnd;
 pub(crate) use partition::{Appended, Log};
+pub(crate) use rewrite::recompressed;

@@ -26,7 +26,9 @@ pub(crate) struct Log {
     pub(super) segments: Segments,
     pub(super) start_offset: i64,
     pub(super) end_offset: i64,
-    high_watermark: i64,
+    pub(super) high_watermark: i64,
+    /// What lies below was compacted.
+    pub(super) first_dirty_offset: i64,
     epochs: LeaderEpochs,
     pub(crate) producers: Producers,
 }
@@ -37,6 +39,8 @@ pub(super) struct Stored {
     pub(super) base_offset: i64,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
+    /// When it came, by the broker's clock.
+    pub(super) written_ms: i64,
     pub(super) bytes: Bytes,
 }
 
@@ -100,7 +104,13 @@ impl Log {
         let last_offset = base_offset + i64::from(header.last_offset_delta);
         let max_timestamp = if settings.log_append_time { now_ms } else { header.max_timestamp };
         self.segments.add(base_offset, bytes.len(), max_timestamp, settings, now_ms);
-        self.batches.push(Stored { base_offset, last_offset, max_timestamp, bytes: bytes.freeze() });
+        self.batches.push(Stored {
+            base_offset,
+            last_offset,
+            max_timestamp,
+            written_ms: now_ms,
+            bytes: bytes.freeze(),
+        });
         self.end_offset = last_offset + 1;
         self.producers.appended(header, base_offset, log_append_time_ms);
         Appended { base_offset, next_offset: self.end_offset, log_append_time_ms }
@@ -193,6 +203,7 @@ impl Log {
         self.batches.truncate(kept);
         self.end_offset = self.batches.last().map_or(self.start_offset, |batch| batch.last_offset + 1);
         self.high_watermark = self.high_watermark.min(self.end_offset);
+        self.first_dirty_offset = self.first_dirty_offset.min(self.end_offset);
         self.epochs.truncate(self.end_offset);
         let batches = &self.batches;
         self.segments.truncate(self.end_offset, |base| {
@@ -202,6 +213,18 @@ impl Log {
         for header in self.batches.iter().filter_map(|batch| BatchHeader::peek(&batch.bytes).ok()) {
             self.producers.appended(&header, header.base_offset, -1);
         }
+    }
+
+    /// Whether nothing was ever written, or all of it is gone.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// The batches of a segment.
+    pub(super) fn segment(&self, (base, end): (i64, i64)) -> &[Stored] {
+        let first = self.batches.partition_point(|batch| batch.base_offset < base);
+        let after = self.batches.partition_point(|batch| batch.base_offset < end);
+        &self.batches[first..after]
     }
 
     /// Where the segment that holds `offset` ends.

@@ -39,7 +39,10 @@ impl Segments {
             None => now_ms.saturating_sub(active.began_ms),
         };
         let is_full = active.size + size > settings.segment_bytes || offset - base > i64::from(i32::MAX);
-        if active.size > 0 && (is_full || age_ms > settings.segment_ms) {
+        // What must be compacted in time must not stay in the active segment for longer.
+        let lag_ms = Some(settings.max_compaction_lag_ms).filter(|&lag| settings.compacted && lag > 0);
+        let most_ms = settings.segment_ms.min(lag_ms.unwrap_or(i64::MAX));
+        if active.size > 0 && (is_full || age_ms > most_ms) {
             self.roll(offset);
         }
         if self.active.size == 0 {
@@ -71,6 +74,11 @@ impl Segments {
     pub(crate) fn delete_before(&mut self, offset: i64) {
         let gone = self.bases.iter().skip(1).take_while(|&&base| base <= offset).count();
         self.bases.drain(..gone);
+    }
+
+    /// Makes one segment of those that begin in a range, but for the first one.
+    pub(crate) fn merge(&mut self, (base, end): (i64, i64)) {
+        self.bases.retain(|&other| other <= base || other >= end);
     }
 
     /// Forgets what begins at `end_offset` or later. The segment that is last then is written to, and has `size` bytes.

@@ -89,7 +89,7 @@ pub use control_values::{
 };
 pub use error::RecordsError;
 pub use header::{Attributes, BatchHeader, HEADER_LEN, MAGIC, TimestampType};
-pub use patch::{assign_offsets, set_create_time, set_log_append_time};
+pub use patch::{assign_offsets, refresh_checksum, set_create_time, set_log_append_time};
 pub use reader::{Batch, Batches};
 pub use record::{Header, Headers, HeadersRef, IntoRecords, Record, RecordRef, RecordRefs, Records};
 pub use record_batch_builder::RecordBatchBuilder;

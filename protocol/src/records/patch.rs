@@ -50,6 +50,17 @@ pub fn set_create_time(batch: &mut [u8], max_timestamp: i64) -> Result<(), Recor
     Ok(())
 }
 
+/// Writes the checksum of a batch anew, after anything else in it was changed.
+///
+/// # Errors
+///
+/// If `batch` does not begin with the header of a batch of format 2.
+pub fn refresh_checksum(batch: &mut [u8]) -> Result<(), RecordsError> {
+    BatchHeader::peek_current(batch)?;
+    refresh_crc(batch);
+    Ok(())
+}
+
 /// The CRC-32C that the batch should carry.
 pub(super) fn crc_of(batch: &[u8]) -> u32 {
     debug_assert!(batch.len() >= HEADER_LEN);

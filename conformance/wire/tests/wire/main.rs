@@ -8,6 +8,7 @@
 mod acls;
 mod agreement;
 mod authorization;
+mod cleaning;
 mod connections;
 mod consumer;
 mod consumer_groups;

@@ -30,6 +30,10 @@ const BOOTSTRAP: &str = "KRAFKA_BOOTSTRAP";
 /// The environment variable that names a listener of the same broker that asks for SASL.
 const BOOTSTRAP_SASL: &str = "KRAFKA_BOOTSTRAP_SASL";
 
+/// The environment variable that names a broker which looks after its logs every few hundred milliseconds:
+/// `log.retention.check.interval.ms`, `log.cleaner.backoff.ms` and `log.initial.task.delay.ms` are short.
+const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
+
 /// The environment variable that says which Kafka the fake looks like.
 const AS_VERSION: &str = "KRAFKA_AS_VERSION";
 
@@ -91,6 +95,14 @@ pub(crate) fn run_on_sasl(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Ta
     match Target::named_by(BOOTSTRAP_SASL) {
         Some(target) => run_on(target, test),
         None => on_fake(as_asked(builder), async |target, _| test(target).await),
+    }
+}
+
+/// Runs a test that waits for what a broker does to its logs from time to time: on a real one only if it does so often.
+pub(crate) fn run_on_brisk(test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP_BRISK) {
+        Some(target) => run_on(target, test),
+        None => on_fake(as_asked(FakeCluster::builder()), async |target, _| test(target).await),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Batches in another codec than the producer's: what a broker makes of them where a topic has a `compression.type`.
+//! Batches written anew: in another codec, where a topic has a `compression.type`; with fewer records, after compaction.
 //!
 //! Other than in Kafka, zstd only packs: a frame of blocks that are not compressed, which every reader takes. An encoder
 //! would cost each build of the fake more than its tests gain.
@@ -16,7 +16,7 @@ const ZSTD_BLOCK: usize = 128 * 1024;
 
 /// Writes records into a batch with the header of another, numbered from 0, in a codec of its own. None if the batch
 /// would be too large for the format.
-pub(crate) fn batch(
+pub(crate) fn recompressed(
     header: &BatchHeader,
     records: &[RecordRef<'_>],
     codec: Compression,
@@ -26,21 +26,29 @@ pub(crate) fn batch(
     let attributes = header.attributes.with_timestamp_type(TimestampType::CreateTime);
     let header = BatchHeader { attributes, base_timestamp, max_timestamp, ..*header };
     let numbered = (0..).zip(records).map(|(offset, record)| RecordRef { offset, ..*record });
-    if codec != Compression::Zstd {
-        let bytes = records::rewrite_batch(&header, numbered, &mut Compressor::new(codec, None).ok()?).ok()?;
-        return Batch::new(bytes.freeze()).ok();
-    }
+    Batch::new(rewritten(&header, numbered, codec)?.freeze()).ok()
+}
 
-    let plain = records::rewrite_batch(&header, numbered, &mut Compressor::none()).ok()?;
+/// Writes records into a batch with a header, at the offsets that they have, in a codec. None if the batch would be too
+/// large for the format.
+pub(super) fn rewritten<'a>(
+    header: &BatchHeader,
+    records: impl IntoIterator<Item = RecordRef<'a>>,
+    codec: Compression,
+) -> Option<BytesMut> {
+    if codec != Compression::Zstd {
+        return records::rewrite_batch(header, records, &mut Compressor::new(codec, None).ok()?).ok();
+    }
+    let plain = records::rewrite_batch(header, records, &mut Compressor::none()).ok()?;
+    let written = BatchHeader::peek(&plain).ok().filter(|written| written.count > 0);
+    let Some(written) = written else { return Some(plain) };
     let mut bytes = BytesMut::from(&plain[..HEADER_LEN]);
     pack_zstd(&plain[HEADER_LEN..], &mut bytes);
     let batch_length = i32::try_from(bytes.len() - LOG_OVERHEAD).ok()?;
-    let attributes = attributes.with_compression(Compression::Zstd);
-    let header = BatchHeader { batch_length, attributes, ..BatchHeader::peek(&plain).ok()? };
-    header.write(bytes.first_chunk_mut()?);
-    // This writes the checksum anew, too.
-    records::set_create_time(&mut bytes, max_timestamp).ok()?;
-    Batch::new(bytes.freeze()).ok()
+    let attributes = written.attributes.with_compression(Compression::Zstd);
+    BatchHeader { batch_length, attributes, ..written }.write(bytes.first_chunk_mut()?);
+    records::refresh_checksum(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Appends a frame of zstd whose blocks are raw.
@@ -75,7 +83,7 @@ mod tests {
         let records = sent.records(&mut Decompressor::default()).expect("records");
         let records: Vec<_> = records.iter().map(|record| record.expect("a record")).collect();
 
-        let packed = batch(sent.header(), &records, Compression::Zstd, 5).expect("a batch");
+        let packed = recompressed(sent.header(), &records, Compression::Zstd, 5).expect("a batch");
 
         packed.verify_crc().expect("a checksum");
         let read = packed.records(&mut Decompressor::default()).expect("zstd").to_vec().expect("whole records");
