@@ -43,9 +43,9 @@ conformance cluster *args:
 agreements *args:
     conformance/agreements {{args}}
 
-# Clients that others wrote against the stand-alone fake: confluent-kafka and Java's console tools.
-interop:
-    .ci/interop
+# Clients that others wrote against the fake, compared with what real Kafka said; `just interop --as-version 3.9`.
+interop *args:
+    conformance/interop/interop {{args}}
 
 # The codec and record benchmarks.
 bench *args:
