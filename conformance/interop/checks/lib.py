@@ -138,7 +138,8 @@ def knows(address, topic, timeout=5):
 
     def skip_text():
         nonlocal at
-        at += max(0, take(">h"))
+        length = take(">h")
+        at += max(0, length)
 
     for _ in range(take(">i")):
         take(">i"), skip_text(), take(">i"), skip_text()
@@ -245,9 +246,7 @@ class Ctx:
             t = self.wait(ready, "topic never got leaders", 5)
         except Fail as e:
             raise Fail(f"topic could not be created: {created}") if created else e
-        # A cluster under load tells its nodes one after the other, and clients ask whichever they like.
-        everywhere = [f"{b.host}:{b.port}" for b in self.brokers().values()]
-        self.wait(lambda: all(knows(address, name) for address in everywhere), "not all brokers know the topic", 5)
+        self.until_known(name)
         if partitions == 1:
             self.single.add(name)
         if len(t.partitions) < partitions or exact and len(t.partitions) != partitions:
@@ -255,6 +254,11 @@ class Ctx:
                 f"only an auto-created topic of {len(t.partitions)} partitions: {created or 'no CreateTopics(19)'}")
         self.step(f"topic {name}: {len(t.partitions)} partitions" + (" (auto-created)" if created else ""))
         return name
+
+    def until_known(self, topic):
+        """Waits until all brokers know a topic: a cluster tells its nodes one after the other, and clients ask any."""
+        everywhere = [f"{b.host}:{b.port}" for b in self.brokers().values()]
+        self.wait(lambda: all(knows(address, topic) for address in everywhere), "not all brokers know the topic", 5)
 
     def send(self, topic, records, **extra):
         """Produces dicts of produce()'s arguments, waits for the reports, returns them in order. One request at a time:
