@@ -47,6 +47,10 @@ agreements *args:
 interop *args:
     conformance/interop/interop {{args}}
 
+# franz-go's own suites, kgo and kadm, against the fake; what they leave out is in conformance/franz-go/exclusions.txt.
+franz-go *args:
+    conformance/franz-go/run {{args}}
+
 # The codec and record benchmarks.
 bench *args:
     cargo bench -p krafka-benches {{args}}

@@ -2,8 +2,7 @@
 import contextlib, dataclasses, os, pathlib, socket, struct, subprocess, threading, time
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or HOME.parent.parent / "target").resolve()
-WORK = TARGET / "interop"  # what setup installs, and what is built
+WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or HOME.parent.parent / "target").resolve() / "interop"  # what setup installs, and what is built
 KEYS = {0: "Produce", 1: "Fetch", 2: "ListOffsets", 3: "Metadata", 8: "OffsetCommit", 9: "OffsetFetch",
         10: "FindCoordinator", 11: "JoinGroup", 12: "Heartbeat", 13: "LeaveGroup", 14: "SyncGroup",
         15: "DescribeGroups", 16: "ListGroups", 17: "SaslHandshake", 18: "ApiVersions", 19: "CreateTopics",
