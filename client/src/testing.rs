@@ -1,23 +1,73 @@
 //! The in-process fake cluster, for tests of code that uses this client.
 //!
+//! # Test your consumer in ten lines
+//!
 //! ```
-//! use krafka::testing::FakeCluster;
-//! use krafka::{Environment, Kafka};
+//! use krafka::consumer::AutoOffsetReset;
+//! use krafka::testing::{Clients, FakeCluster};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
-//! let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start_on_pipes();
-//! let kafka = Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1)).connect().await?;
+//! let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
+//! fake.append("orders", 0, Some(b"table 4"), Some(b"tea"));
 //!
-//! let topics = kafka.admin().list_topics().await?;
+//! let kafka = fake.client().connect().await?;
+//! let consumer = kafka.consumer("kitchen").auto_offset_reset(AutoOffsetReset::Earliest).build().await?;
+//! consumer.subscribe(&["orders"]).await?;
+//! let order = consumer.recv().await?;
+//! consumer.close().await?;
 //!
-//! assert_eq!(&*topics[0].name, "orders");
+//! assert_eq!(order.value.as_deref(), Some(&b"tea"[..]));
+//! assert_eq!(fake.committed("kitchen")[&("orders".into(), 0)], 1);
 //! # Ok::<_, krafka::KrafkaError>(())
 //! # }).unwrap();
 //! ```
+//!
+//! The function around it is `#[tokio::test(start_paused = true)]`: the cluster lives in memory, and time passes only when
+//! everybody waits, so that a session timeout of a minute costs nothing. Each test has a cluster of its own, which ends
+//! when it is dropped; any number run side by side.
+//!
+//! # What to do with it
+//!
+//! | a test wants to | with |
+//! | --- | --- |
+//! | give a consumer something to read, poison included | [`append`](FakeCluster::append), [`append_batch`](FakeCluster::append_batch) |
+//! | see what was produced | [`records`](FakeCluster::records), [`partition_records`](FakeCluster::partition_records) |
+//! | see what was committed | [`committed`](FakeCluster::committed) |
+//! | wait until a group has settled | [`wait_group_stable`](FakeCluster::wait_group_stable) |
+//! | wait for anything else | [`wait_for`](FakeCluster::wait_for), [`Rule::wait`] |
+//! | make requests fail, wait, get lost, or be throttled | [`when`](FakeCluster::when), a [`RuleBuilder`] |
+//! | move a leader or a coordinator, kill a node | [`move_leader`](FakeCluster::move_leader), [`move_coordinator`](FakeCluster::move_coordinator), [`crash`](FakeCluster::crash), [`restart`](FakeCluster::restart) |
+//! | know what the client asked, when and how often | [`history`](FakeCluster::history) |
+//! | be no `async` function | [`start_blocking`](FakeClusterBuilder::start_blocking) |
+//! | give the cluster to a client in another language | [`start`](FakeClusterBuilder::start), or the program `krafka-fake-broker` |
+//!
+//! Five tests of applications are in `examples/testing`: a leader that moves, a poison record, a transfer that dies
+//! half-way, a member that is too slow, and a quota.
+//!
+//! # In ports
+//!
+//! [`start`](FakeClusterBuilder::start) listens on ports of 127.0.0.1 instead, for clients that need sockets:
+//! `Kafka::builder(fake.bootstrap())`. The clock cannot be paused then.
 
 pub use krafka_fake_broker::*;
 
-use crate::environment::{Connect, Connecting, Stream};
+use crate::environment::{Connect, Connecting, Environment, Stream};
+use crate::{Kafka, KafkaBuilder};
+
+/// Clients of a fake cluster.
+pub trait Clients {
+    /// A client that reaches the cluster in memory, to be configured further and connected.
+    ///
+    /// Its chance (the jitter of its backoffs, its choice among equals) begins with the seed 1; set another with
+    /// [`KafkaBuilder::environment`] and [`FakeCluster::pipes`].
+    fn client(&self) -> KafkaBuilder;
+}
+
+impl Clients for FakeCluster {
+    fn client(&self) -> KafkaBuilder {
+        Kafka::builder(self.bootstrap()).environment(Environment::new(self.pipes(), 1))
+    }
+}
 
 impl Connect for Pipes {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {

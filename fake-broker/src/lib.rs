@@ -17,7 +17,7 @@
 //! fake.move_leader("orders", 1, 3);
 //! fake.crash(1);
 //! // … and look at what it did:
-//! println!("refused {} times, produced {:?}", refused.hits(), fake.records("orders", 0));
+//! println!("refused {} times, produced {:?}", refused.hits(), fake.records("orders"));
 //! println!("it sent {} requests", fake.history().count(ApiKey::Produce));
 //! # Ok(())
 //! # }
@@ -35,6 +35,7 @@
 //! * Kafka's defaults hold but for three, which suit tests better: unknown topics are not created, topics have up to
 //!   three replicas, and groups do not wait for members before their first rebalance. The builder changes them back.
 
+mod blocking;
 mod builder;
 mod clock;
 mod cluster;
@@ -64,6 +65,7 @@ mod timers;
 mod topic_configs;
 mod topics;
 
+pub use blocking::BlockingFakeCluster;
 pub use builder::FakeClusterBuilder;
 pub use clock::{Clock, TokioClock};
 pub use cluster::{Action, Cluster, Input};
@@ -71,7 +73,7 @@ pub use config::MigrationPolicy;
 pub use context::{ConnectionId, RequestId};
 pub use faults::{Apis, KafkaVersion, Reached, Rule, RuleBuilder, UnknownVersion};
 pub use groups::{GroupKind, GroupState, GroupView, MemberView};
-pub use handle::FakeCluster;
+pub use handle::{FakeCluster, StoredRecord};
 pub use history::{Event, History};
 pub use listeners::SecurityProtocol;
 pub use offsets::Committed;

@@ -22,6 +22,78 @@ async fn metadata(stream: &mut TcpStream) -> std::io::Result<MetadataResponse> {
     Ok(MetadataResponse::decode(&mut reader, 12).expect("a legal answer"))
 }
 
+#[tokio::test(start_paused = true)]
+async fn waiting_sees_what_each_step_brings() {
+    let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
+    let waiting = tokio::spawn({
+        let fake = fake.clone();
+        async move {
+            let three = |fake: &FakeCluster| Some(fake.records("orders")).filter(|records| records.len() == 3);
+            fake.wait_for("third record", three).await
+        }
+    });
+
+    for value in [&b"a"[..], b"b", b"c"] {
+        assert!(!waiting.is_finished());
+        fake.append("orders", 0, None, Some(value));
+        tokio::task::yield_now().await;
+    }
+
+    let records = waiting.await.expect("it was found");
+    assert_eq!(records[2].value.as_deref(), Some(&b"c"[..]));
+    assert_eq!((records[2].partition, records[2].offset), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "nobody joined the group kitchen within 60s, and 2 members should have")]
+async fn waiting_in_vain_says_for_what() {
+    FakeCluster::builder().start_on_pipes().wait_group_stable("kitchen", 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "there was no tea within 60s")]
+async fn waiting_for_anything_ends() {
+    FakeCluster::builder().start_on_pipes().wait_for("tea", |_| None::<()>).await;
+}
+
+/// All nodes of a cluster on ports are called 127.0.0.1.
+#[tokio::test]
+async fn pipes_reach_each_node_of_a_cluster_on_ports() {
+    let fake = FakeCluster::builder().nodes(3).start().await.expect("ports");
+    for node in fake.nodes() {
+        let (host, port) = fake.address(node).expect("a node");
+        let _pipe = fake.pipes().connect(&host, port).await.expect("the node is up");
+        fake.wait_for("connection", |fake| (fake.connections(node) == 1).then_some(())).await;
+    }
+    let refused = fake.pipes().connect("127.0.0.1", 1).await.expect_err("nobody is there");
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_blocking_test_needs_no_runtime() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start_blocking().expect("ports");
+    let first = fake.bootstrap().split(',').next().expect("a node").to_owned();
+    let observed = fake.when(ApiKey::Metadata).observe();
+    let asked = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async { metadata(&mut TcpStream::connect(first).await?).await })
+    });
+
+    fake.wait_hits(&observed, 1);
+    assert_eq!(asked.join().expect("no panic").expect("an answer").brokers.len(), 2);
+
+    fake.append("orders", 0, None, Some(b"tea"));
+    let end = fake.wait_for("record", |fake| fake.high_watermark("orders", 0).filter(|&end| end == 1));
+    assert_eq!(end, 1);
+}
+
+/// Its runtime may be dropped where another one runs.
+#[tokio::test]
+async fn a_blocking_cluster_may_be_dropped_anywhere() {
+    let started = std::thread::spawn(|| FakeCluster::builder().start_blocking().expect("ports"));
+    drop(started.join().expect("no panic"));
+}
+
 #[tokio::test]
 async fn tcp_listeners_come_and_go_with_their_nodes() {
     let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start().await.expect("ports");

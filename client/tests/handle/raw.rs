@@ -92,7 +92,7 @@ async fn a_produce_request_without_acknowledgement_returns_when_it_is_written() 
 
     assert_eq!(answer.responses, []);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    assert_eq!(fake.records("orders", 0).len(), 1);
+    assert_eq!(fake.partition_records("orders", 0).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ async fn a_record_is_written_where_its_metadata_says() {
 
     let metadata = producer.send(Record::new("orders", "42 apples").key("foobar")).await.expect("written");
 
-    let records = stage.fake.records("orders", metadata.partition);
+    let records = stage.fake.partition_records("orders", metadata.partition);
     assert_eq!((&*metadata.topic, metadata.offset), ("orders", 0));
     assert_eq!(metadata.partition, (murmur2(b"foobar") & 0x7fff_ffff).cast_signed() % 3);
     assert_eq!(records.len(), 1);
@@ -34,7 +34,7 @@ async fn everything_in_a_record_arrives_as_it_was_given() {
     let written = producer.send(full).await.expect("written");
     producer.send(Record::tombstone("orders", "k")).await.expect("written");
 
-    let records = stage.fake.records("orders", 0);
+    let records = stage.fake.partition_records("orders", 0);
     assert_eq!(written.timestamp_ms, 4_711);
     assert_eq!((records[0].timestamp, records[0].key.as_deref()), (4_711, Some(&b""[..])));
     assert_eq!(records[0].value.as_deref(), Some(&b""[..]));
@@ -100,7 +100,7 @@ async fn keyless_records_fill_a_batch_before_they_go_elsewhere() {
     }
     producer.flush().await.expect("flushed");
 
-    let counts: Vec<_> = (0..3).map(|partition| stage.fake.records("orders", partition).len()).collect();
+    let counts: Vec<_> = (0..3).map(|partition| stage.fake.partition_records("orders", partition).len()).collect();
     let batches = producer.metrics().batches;
     assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
     assert!((15..=18).contains(&batches), "600 × 100 bytes in batches of 4 KiB, but {batches} batches");

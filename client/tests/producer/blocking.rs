@@ -215,7 +215,7 @@ async fn senders_that_give_up_waiting_leave_no_trace() {
 
     assert_eq!(sent, 50);
     producer.flush().await.expect("flushed");
-    assert_eq!(stage.fake.records("orders", 0).len(), 1 + held.len() + 50);
+    assert_eq!(stage.fake.partition_records("orders", 0).len(), 1 + held.len() + 50);
     assert_eq!(producer.buffer_available(), total);
 }
 
@@ -234,7 +234,7 @@ async fn enqueue_may_be_dropped_at_any_point() {
         }
         producer.flush().await.expect("flushed");
 
-        assert_eq!(stage.fake.records("orders", 0).len(), accepted, "after {polls} polls");
+        assert_eq!(stage.fake.partition_records("orders", 0).len(), accepted, "after {polls} polls");
         assert_eq!(producer.buffer_available(), total);
         producer.send(Record::new("orders", "still alive")).await.expect("written");
     }

@@ -164,7 +164,7 @@ async fn records_that_race_with_close_are_delivered_or_refused() {
     for task in tasks {
         accepted += task.await.expect("no panic");
     }
-    let written: usize = (0..3).map(|partition| stage.fake.records("orders", partition).len()).sum();
+    let written: usize = (0..3).map(|partition| stage.fake.partition_records("orders", partition).len()).sum();
     assert_eq!(written, accepted);
 }
 

@@ -48,7 +48,7 @@ impl Stage {
     /// The values in a partition, in order.
     fn values(&self, partition: i32) -> Vec<String> {
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let records = self.fake.records("orders", partition);
+        let records = self.fake.partition_records("orders", partition);
         records.iter().map(|record| record.value.as_deref().map_or_else(|| "null".into(), text)).collect()
     }
 }

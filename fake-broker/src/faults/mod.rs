@@ -25,6 +25,7 @@ use krafka_protocol::AnyRequest;
 pub(crate) use answers::deny;
 pub use builder::{Apis, Rule, RuleBuilder};
 pub(crate) use entities::Entities;
+pub(crate) use hits::Hits;
 pub use hits::Reached;
 pub(crate) use kafka_versions::Feature;
 pub use kafka_versions::{KafkaVersion, UnknownVersion};

@@ -7,6 +7,9 @@ mod listeners;
 mod nodes;
 mod records;
 mod topics;
+mod wait;
+
+pub use records::StoredRecord;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,18 +1,52 @@
 //! What is in the logs, and what makes records and the memory of producers go.
 
+use std::ops::Deref;
+
 use krafka_protocol::Bytes;
-use krafka_protocol::compression::Decompressor;
-use krafka_protocol::records::{Batches, Record};
+use krafka_protocol::compression::{Compression, Compressor, Decompressor};
+use krafka_protocol::records::{BatchBuilder, Batches, Record};
 
 use super::FakeCluster;
 
+/// A record in a topic, and the partition that it is in. It is used as the record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRecord {
+    /// The partition.
+    pub partition: i32,
+    /// What was stored.
+    pub record: Record,
+}
+
+impl Deref for StoredRecord {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
 impl FakeCluster {
+    /// Returns all records of a topic that a consumer could read, one partition after the other.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such topic.
+    pub fn records(&self, topic: &str) -> Vec<StoredRecord> {
+        let partitions = self.look(|state| state.topics.by_name(topic).map(|topic| topic.partitions.len()));
+        let partitions = partitions.unwrap_or_else(|| panic!("there is no topic {topic}"));
+        let of_partition = |partition| {
+            let records = self.partition_records(topic, partition).into_iter();
+            records.map(move |record| StoredRecord { partition, record })
+        };
+        (0_i32..).take(partitions).flat_map(of_partition).collect()
+    }
+
     /// Returns all records of a partition that a consumer could read.
     ///
     /// # Panics
     ///
     /// If there is no such partition.
-    pub fn records(&self, topic: &str, partition: i32) -> Vec<Record> {
+    pub fn partition_records(&self, topic: &str, partition: i32) -> Vec<Record> {
         let batches: Option<Vec<Bytes>> = self.look(|state| {
             let log = &state.topics.partition(topic, partition)?.log;
             Some(log.batches_from(log.start_offset()).cloned().collect())
@@ -28,6 +62,36 @@ impl FakeCluster {
             records.extend(decoded.into_iter().flatten());
         }
         records
+    }
+
+    /// Appends a record with the time of now, as if a producer had sent it, and returns its offset. So does a test
+    /// give its consumer something to read, poison included.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn append(&self, topic: &str, partition: i32, key: Option<&[u8]>, value: Option<&[u8]>) -> i64 {
+        let now_ms = self.control(|state, now| state.clock.millis(now));
+        let mut batch = BatchBuilder::new();
+        batch.try_append::<&str, &[u8]>(now_ms, key, value, &[]).expect("the record fits into a batch");
+        let mut compressor = Compressor::new(Compression::None, None).expect("no codec is always there");
+        let mut sealed = batch.seal(&mut compressor).expect("the batch has a record");
+        self.append_batch(topic, partition, sealed.bytes())
+    }
+
+    /// Appends a record batch as it is, and returns the offset of its first record. Nothing but its header is looked
+    /// at: its checksum may be wrong, its records may be none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition, or the bytes do not begin with the header of a batch.
+    pub fn append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> i64 {
+        let batch = Batches::new(batch).next().and_then(Result::ok).expect("bytes that begin with a batch");
+        let appended = self.control(|state, now| {
+            let id = state.topics.by_name(topic)?.id;
+            state.append(id, partition, &batch, now)
+        });
+        appended.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}")).base_offset
     }
 
     /// Returns the first offset of a partition that a consumer does not see: where the next record will be, or the

@@ -21,6 +21,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::clock::Clock;
 use crate::cluster::{Action, Cluster, Input};
 use crate::context::ConnectionId;
+use crate::faults::Hits;
 use crate::listeners::SecurityProtocol;
 
 /// The machine, and the tasks that it talks to.
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     /// What new connections of TLS listeners begin with.
     #[cfg(feature = "tls")]
     acceptor: Mutex<Option<Arc<rustls::ServerConfig>>>,
+    /// Counts the steps of the machine, for those who wait for something to become so.
+    steps: Hits,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl Shared {
             nodes_changed,
             #[cfg(feature = "tls")]
             acceptor: Mutex::new(None),
+            steps: Hits::default(),
         })
     }
 
@@ -99,6 +103,8 @@ impl Shared {
         let now = self.clock.now();
         let result = step(&mut core.cluster, now);
         self.hand_out(&mut core, now);
+        drop(core);
+        self.steps.raise();
         result
     }
 
@@ -116,6 +122,8 @@ impl Shared {
         let now = self.clock.now();
         core.cluster.handle(Input::Opened { connection, node: port.node, listener: port.listener, subject }, now);
         self.hand_out(&mut core, now);
+        drop(core);
+        self.steps.raise();
         Some((connection, orders))
     }
 
@@ -126,6 +134,8 @@ impl Shared {
         core.orders.remove(&connection);
         core.cluster.handle(Input::Closed { connection }, now);
         self.hand_out(&mut core, now);
+        drop(core);
+        self.steps.raise();
     }
 
     /// Ends all connections, and refuses new ones.
@@ -154,6 +164,11 @@ impl Shared {
     #[cfg(feature = "tls")]
     pub(crate) fn set_acceptor(&self, acceptor: Option<Arc<rustls::ServerConfig>>) {
         *self.acceptor.lock().unwrap_or_else(PoisonError::into_inner) = acceptor;
+    }
+
+    /// How many steps the machine has done; it can be waited for the next.
+    pub(crate) fn steps(&self) -> &Hits {
+        &self.steps
     }
 
     /// Tells those who listen that a node went down or came up.

@@ -34,9 +34,13 @@ impl Pipes {
     pub async fn connect(&self, host: &str, port: u16) -> io::Result<DuplexStream> {
         let found = self.shared.look(|cluster| {
             let nodes = &cluster.state().nodes;
-            let (id, node) = nodes.iter().find(|(_, node)| node.host == *host)?;
-            let listener = node.ports.iter().find(|(_, number)| **number == port).map(|(&listener, _)| listener);
-            Some(listener.filter(|_| node.up).map(|listener| Port { node: id, listener }))
+            // Nodes on ports of one machine have one name.
+            let mut named = nodes.iter().filter(|(_, node)| node.host == *host).peekable();
+            named.peek()?;
+            Some(named.find_map(|(id, node)| {
+                let (&listener, _) = node.ports.iter().find(|(_, number)| **number == port)?;
+                node.up.then_some(Port { node: id, listener })
+            }))
         });
         match found {
             None => Err(io::Error::new(io::ErrorKind::NotFound, format!("no node is called {host}"))),

@@ -60,7 +60,7 @@ fn agrees_with_the_cluster(world: &World, topic: &Topic, marker: &str, log: &Log
     let Some(fake) = world.try_fake() else { return Ok(()) };
     let mut held = Vec::new();
     for partition in topic.all() {
-        for record in fake.records(&topic.name, partition) {
+        for record in fake.partition_records(&topic.name, partition) {
             let value = String::from_utf8_lossy(record.value.as_deref().unwrap_or_default()).into_owned();
             if value != marker {
                 held.push(Logged { partition, offset: record.offset, value });

@@ -121,7 +121,7 @@ fn crash_cuts_connections_and_keeps_records() {
         assert_eq!(answer.brokers.iter().map(|broker| broker.node_id).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(answer.controller_id, 2);
         assert_eq!(written(&mut target.node(2).await, &topic, batch(&["b"])).await, 1);
-        assert_eq!(fake.records("orders", 0).len(), 2);
+        assert_eq!(fake.partition_records("orders", 0).len(), 2);
 
         fake.restart(1);
 
