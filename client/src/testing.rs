@@ -22,31 +22,46 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The function around it is `#[tokio::test(start_paused = true)]`: the cluster lives in memory, and time passes only when
-//! everybody waits, so that a session timeout of a minute costs nothing. Each test has a cluster of its own, which ends
-//! when it is dropped; any number run side by side.
+//! The function around it is `#[tokio::test(start_paused = true)]`: the cluster lives in memory, and time passes only
+//! when everybody waits, so that a session timeout of a minute costs nothing. Each test has a cluster of its own, which
+//! ends when it is dropped; any number run side by side.
 //!
 //! # What to do with it
 //!
 //! | a test wants to | with |
 //! | --- | --- |
-//! | give a consumer something to read, poison included | [`append`](FakeCluster::append), [`append_batch`](FakeCluster::append_batch) |
-//! | see what was produced | [`records`](FakeCluster::records), [`partition_records`](FakeCluster::partition_records) |
-//! | see what was committed | [`committed`](FakeCluster::committed) |
-//! | wait until a group has settled | [`wait_group_stable`](FakeCluster::wait_group_stable) |
-//! | wait for anything else | [`wait_for`](FakeCluster::wait_for), [`Rule::wait`] |
-//! | make requests fail, wait, get lost, or be throttled | [`when`](FakeCluster::when), a [`RuleBuilder`] |
-//! | move a leader or a coordinator, kill a node | [`move_leader`](FakeCluster::move_leader), [`move_coordinator`](FakeCluster::move_coordinator), [`crash`](FakeCluster::crash), [`restart`](FakeCluster::restart) |
-//! | know what the client asked, when and how often | [`history`](FakeCluster::history) |
+//! | give a consumer something to read, poison included | [`append`], [`append_batch`] |
+//! | see what was produced | [`records`], [`partition_records`] |
+//! | see what was committed | [`committed`] |
+//! | wait until a group has settled | [`wait_group_stable`] |
+//! | wait for anything else | [`wait_for`], [`Rule::wait`] |
+//! | make requests fail, wait, get lost, or be throttled | [`when`], a [`RuleBuilder`] |
+//! | move a leader or a coordinator, kill a node | [`move_leader`], [`move_coordinator`], [`crash`], [`restart`] |
+//! | know what the client asked, when and how often | [`history`] |
 //! | be no `async` function | [`start_blocking`](FakeClusterBuilder::start_blocking) |
-//! | give the cluster to a client in another language | [`start`](FakeClusterBuilder::start), or the program `krafka-fake-broker` |
+//! | give the cluster to a client in another language | [`start`], or the program `krafka-fake-broker` |
+//!
+//! [`append`]: FakeCluster::append
+//! [`append_batch`]: FakeCluster::append_batch
+//! [`records`]: FakeCluster::records
+//! [`partition_records`]: FakeCluster::partition_records
+//! [`committed`]: FakeCluster::committed
+//! [`wait_group_stable`]: FakeCluster::wait_group_stable
+//! [`wait_for`]: FakeCluster::wait_for
+//! [`when`]: FakeCluster::when
+//! [`move_leader`]: FakeCluster::move_leader
+//! [`move_coordinator`]: FakeCluster::move_coordinator
+//! [`crash`]: FakeCluster::crash
+//! [`restart`]: FakeCluster::restart
+//! [`history`]: FakeCluster::history
+//! [`start`]: FakeClusterBuilder::start
 //!
 //! Five tests of applications are in `examples/testing`: a leader that moves, a poison record, a transfer that dies
 //! half-way, a member that is too slow, and a quota.
 //!
 //! # In ports
 //!
-//! [`start`](FakeClusterBuilder::start) listens on ports of 127.0.0.1 instead, for clients that need sockets:
+//! [`start`] listens on ports of 127.0.0.1 instead, for clients that need sockets:
 //! `Kafka::builder(fake.bootstrap())`. The clock cannot be paused then.
 
 pub use krafka_fake_broker::*;

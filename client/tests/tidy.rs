@@ -29,6 +29,7 @@ const MAY_AWAIT: &[&str] = &[
     "client/src/network/tls.rs",
     // The fake broker's shells.
     "fake-broker/src/builder.rs",
+    "fake-broker/src/blocking.rs",
     "fake-broker/src/handle/mod.rs",
     "fake-broker/src/serve/",
     "fake-broker/src/bin/",

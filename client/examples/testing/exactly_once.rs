@@ -1,8 +1,8 @@
 //! A transfer that dies half-way is finished by the next process, and no amount is moved twice.
 //!
-//! The application keeps with each deposit which withdrawal it came from, and begins where the last deposit says: source
-//! and result cannot disagree, because they are one record. This holds for one process at a time; what fences two that
-//! run at once is a transactional id.
+//! The application keeps with each deposit which withdrawal it came from, and begins where the last deposit says:
+//! source and result cannot disagree, because they are one record. This holds for one process at a time; what fences
+//! two that run at once is a transactional id.
 
 use krafka::protocol::ApiKey;
 use krafka::testing::{Clients, FakeCluster};
