@@ -47,6 +47,10 @@ agreements *args:
 interop *args:
     conformance/interop/interop {{args}}
 
+# The programs of conformance/OTHER-CLIENTS.md (Java, Python, Go, Node), each against the fake.
+snippets *names:
+    conformance/snippets/run {{names}}
+
 # franz-go's own suites, kgo and kadm, against the fake; what they leave out is in conformance/franz-go/exclusions.txt.
 franz-go *args:
     conformance/franz-go/run {{args}}

