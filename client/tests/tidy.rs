@@ -31,6 +31,7 @@ const MAY_AWAIT: &[&str] = &[
     "fake-broker/src/builder.rs",
     "fake-broker/src/blocking.rs",
     "fake-broker/src/handle/mod.rs",
+    "fake-broker/src/handle/nodes.rs",
     "fake-broker/src/serve/",
     "fake-broker/src/bin/",
 ];

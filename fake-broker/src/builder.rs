@@ -93,6 +93,13 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Makes the cluster strict: when its last handle is dropped, it panics if a rule never acted, or if a client asked
+    /// for what Kafka refuses because the request itself is wrong. [`FakeCluster::complaints`] tells earlier.
+    pub fn strict(mut self) -> Self {
+        self.config.strict = true;
+        self
+    }
+
     /// Sets which version of Kafka all nodes look like. The default is the newest.
     pub fn as_version(mut self, version: KafkaVersion) -> Self {
         self.version = version;
@@ -319,12 +326,11 @@ impl FakeClusterBuilder {
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));
-        let node = |id: i32| Node {
-            host: if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) },
-            ports: ports(id),
-            rack: (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone()),
-            up: true,
-            version: self.versions.get(&id).copied().unwrap_or(self.version),
+        let node = |id: i32| {
+            let host = if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) };
+            let rack = (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone());
+            let version = self.versions.get(&id).copied().unwrap_or(self.version);
+            Node::new(host, ports(id), rack, version)
         };
         let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
         let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);

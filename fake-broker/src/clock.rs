@@ -46,6 +46,11 @@ impl WallClock {
         now + (interval - Duration::from_nanos(u64::try_from(into_interval).unwrap_or(0)))
     }
 
+    /// Moves the time of day.
+    pub(crate) fn jump(&mut self, by_ms: i64) {
+        self.start_ms = self.start_ms.saturating_add(by_ms);
+    }
+
     /// The milliseconds since 1970 at `now`.
     pub(crate) fn millis(self, now: Instant) -> i64 {
         let elapsed = now.saturating_duration_since(self.start).as_millis();

@@ -9,9 +9,13 @@
 //!                 └─ muted while busy  │ drop, silence          └ Close
 //! ```
 
+mod answering;
+#[cfg(test)]
+mod laws;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use krafka_protocol::frame::{self, Frame};
@@ -20,10 +24,11 @@ use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Reader, Str, d
 
 use crate::connection::Connection;
 use crate::context::{ConnectionId, Context, Outcome, RequestId};
-use crate::faults::{self, Verdict};
+use crate::faults::{self, Step, Verdict};
 use crate::groups;
 use crate::handlers;
 use crate::listeners::SecurityProtocol;
+use crate::operations::Operation;
 use crate::purgatory::Waiting;
 use crate::security::sasl;
 use crate::state::State;
@@ -83,6 +88,11 @@ pub enum Action {
         /// The connection to close.
         connection: ConnectionId,
     },
+    /// Reset a connection when all is written: the client sees an error instead of an end.
+    Reset {
+        /// The connection to reset.
+        connection: ConnectionId,
+    },
 }
 
 /// A request from the moment a node begins to work on it until its answer is written.
@@ -92,6 +102,8 @@ struct Exchange {
     request: Arc<AnyRequest>,
     verdict: Verdict,
     response: Option<AnyResponse>,
+    /// What is still to be written of an answer that a fault has damaged.
+    steps: Option<VecDeque<Step>>,
     /// Whether the answer is the last that the connection sees.
     is_last: bool,
 }
@@ -102,9 +114,11 @@ struct Exchange {
 /// the same times, both do the same, byte for byte. So a test can ask what a cluster would answer without asking it.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    state: State,
+    pub(crate) state: State,
     exchanges: BTreeMap<RequestId, Exchange>,
     next_request: u64,
+    /// Answers that are ready while their node is paused.
+    held: BTreeMap<i32, Vec<RequestId>>,
     /// Connections that may have become ready for their next request.
     ready: VecDeque<ConnectionId>,
     actions: VecDeque<Action>,
@@ -118,7 +132,7 @@ impl Machine for Cluster {
         self.advance(now);
         match input {
             Input::Opened { connection, node, listener, subject } => {
-                self.opened(connection, Connection::new(node, listener, subject));
+                self.opened(connection, Connection::new(node, listener, subject), now);
             }
             Input::Received { connection, frame } => {
                 if let Some(open) = self.state.connections.get_mut(&connection) {
@@ -143,7 +157,14 @@ impl Machine for Cluster {
 
 impl Cluster {
     pub(crate) fn new(state: State) -> Self {
-        Self { state, exchanges: BTreeMap::new(), next_request: 0, ready: VecDeque::new(), actions: VecDeque::new() }
+        Self {
+            state,
+            exchanges: BTreeMap::new(),
+            next_request: 0,
+            held: BTreeMap::new(),
+            ready: VecDeque::new(),
+            actions: VecDeque::new(),
+        }
     }
 
     /// What the cluster knows.
@@ -155,6 +176,18 @@ impl Cluster {
     pub(crate) fn control<T>(&mut self, now: Instant, change: impl FnOnce(&mut State) -> T) -> T {
         self.advance(now);
         let result = change(&mut self.state);
+        self.settle(now);
+        result
+    }
+
+    /// Does something to the cluster, as an operator or a test does, and lets waiting requests see it at once.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be done, in words. Nothing has changed then.
+    pub fn command(&mut self, operation: &Operation, now: Instant) -> Result<(), String> {
+        self.advance(now);
+        let result = self.operate(operation, now);
         self.settle(now);
         result
     }
@@ -173,14 +206,36 @@ impl Cluster {
         }
     }
 
-    fn opened(&mut self, connection: ConnectionId, open: Connection) {
-        if !self.state.nodes.is_up(open.node) {
-            self.actions.push_back(Action::Close { connection });
+    fn opened(&mut self, connection: ConnectionId, open: Connection, now: Instant) {
+        let node = open.node;
+        let opening = self.state.faults.judge_connection(connection.0, node, now);
+        for operation in &opening.operations {
+            self.operate_by_rule(operation, now);
+        }
+        if opening.refuse || !self.state.nodes.is_listening(node) {
+            let is_up = self.state.nodes.is_up(node);
+            self.actions.push_back(if is_up { Action::Reset { connection } } else { Action::Close { connection } });
             return;
         }
         let previous = self.state.connections.insert(connection, open);
         assert!(previous.is_none(), "a connection's id is never used twice");
-        self.ready.push_back(connection);
+        if let Some(open) = self.state.connections.get_mut(&connection) {
+            // One that is never read from is throttled for ever.
+            open.throttled = opening.black_hole || opening.delay.is_some();
+        }
+        match opening.delay {
+            Some(delay) if !opening.black_hole => {
+                self.state.set_timer(now, delay, Timer::Unmute(connection));
+            }
+            _ => self.ready.push_back(connection),
+        }
+    }
+
+    /// Does to the cluster what a rule wants. What is impossible then changes nothing, and is told to a strict cluster.
+    fn operate_by_rule(&mut self, operation: &Operation, now: Instant) {
+        if let Err(reason) = self.operate(operation, now) {
+            self.state.complain(|| format!("a rule could not change the cluster: {reason}"));
+        }
     }
 
     /// Does everything that was due before or at `now`.
@@ -190,6 +245,12 @@ impl Cluster {
                 Timer::Handle(request) => self.run(request, now),
                 Timer::Expire(request) => self.look_again(request, Look::Deadline, now),
                 Timer::Write(request) => self.write(request, now),
+                Timer::Flush(connection, request) => {
+                    let open = self.state.connections.get(&connection);
+                    if open.is_some_and(|open| open.kept.iter().any(|(kept, _)| *kept == request)) {
+                        self.flush(connection);
+                    }
+                }
                 Timer::Unmute(connection) => {
                     if let Some(open) = self.state.connections.get_mut(&connection) {
                         open.throttled = false;
@@ -222,7 +283,7 @@ impl Cluster {
     /// Looks at a connection's next request, if the connection is not muted.
     fn read_on(&mut self, connection: ConnectionId, now: Instant) {
         let Some(open) = self.state.connections.get_mut(&connection) else { return };
-        if !open.is_ready() {
+        if !open.is_ready() || self.state.nodes.is_paused(open.node) {
             return;
         }
         match open.inbox.pop_front() {
@@ -238,8 +299,12 @@ impl Cluster {
             return self.receive_token(connection, &frame);
         }
         let mut reader = Reader::new(frame);
-        let Ok(header) = decode_request_header(&mut reader) else { return self.close(connection) };
-        let Ok(key) = ApiKey::try_from(header.key) else { return self.close(connection) };
+        let Ok(header) = decode_request_header(&mut reader) else {
+            return self.refuse_frame(connection, || "a frame whose header cannot be read".to_owned());
+        };
+        let Ok(key) = ApiKey::try_from(header.key) else {
+            return self.refuse_frame(connection, || format!("the API {}, which Kafka does not have", header.key));
+        };
         let entry = open.sasl.entry(key);
         if entry == sasl::Entry::Closed {
             return self.close(connection);
@@ -252,9 +317,16 @@ impl Cluster {
         }
         if !supported {
             // Kafka cannot answer in a layout that it does not know, so that it closes the connection.
-            return self.close(connection);
+            let version = header.version;
+            return self
+                .refuse_frame(connection, || format!("{} in version {version}, which is not advertised", key.name()));
         }
-        let Ok(request) = AnyRequest::decode(key, header.version, &mut reader) else { return self.close(connection) };
+        let request = match AnyRequest::decode(key, header.version, &mut reader) {
+            Ok(request) => request,
+            Err(error) => {
+                return self.refuse_frame(connection, || format!("{} that cannot be read: {error}", key.name()));
+            }
+        };
 
         let id = RequestId(self.next_request);
         self.next_request += 1;
@@ -284,18 +356,24 @@ impl Cluster {
         if is_last {
             cx.denials.insert(0, faults::Denial::whole(ErrorCode::ILLEGAL_SASL_STATE));
         }
-        let (silence, drop, delay) = (verdict.silence, verdict.drop, verdict.delay);
-        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None, is_last });
+        let Verdict { silence, drop, delay, reset, .. } = verdict;
+        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None, steps: None, is_last });
 
         if silence {
             // The request is swallowed: as if its handler hung, nothing behind it is looked at either.
         } else if drop {
-            self.close(connection);
+            self.cut(connection, reset);
         } else if let Some(delay) = delay {
             self.state.set_timer(now, delay, Timer::Handle(id));
         } else {
             self.run(id, now);
         }
+    }
+
+    /// Closes a connection whose client sent what Kafka does not answer.
+    fn refuse_frame(&mut self, connection: ConnectionId, words: impl FnOnce() -> String) {
+        self.state.complain(|| format!("{connection} sent {}; the connection was closed", words()));
+        self.close(connection);
     }
 
     /// Checks a SASL token that comes without a request around it, after version 0 of the handshake. The answer is as
@@ -328,11 +406,20 @@ impl Cluster {
     fn run(&mut self, request: RequestId, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         exchange.cx.now = now;
-        exchange.cx.wall_ms = self.state.clock.millis(now);
         for operation in std::mem::take(&mut exchange.verdict.operations) {
-            operation.carry_out(&mut self.state, now);
+            self.operate_by_rule(&operation, now);
         }
-        let outcome = handlers::handle(&mut self.state, &exchange.cx, &exchange.request);
+        // What was done to the cluster may have ended the connection, or moved the time of day.
+        let Some(exchange) = self.exchanges.get_mut(&request) else { return };
+        exchange.cx.wall_ms = self.state.clock.millis(now);
+        let is_view = matches!(
+            exchange.cx.key,
+            ApiKey::Metadata | ApiKey::DescribeCluster | ApiKey::DescribeTopicPartitions | ApiKey::FindCoordinator
+        );
+        let outcome = match self.state.frozen.get_mut(&exchange.cx.node).filter(|_| is_view) {
+            Some(believed) => handlers::handle(believed, &exchange.cx, &exchange.request),
+            None => handlers::handle(&mut self.state, &exchange.cx, &exchange.request),
+        };
         self.conclude(request, outcome, now);
     }
 
@@ -359,113 +446,6 @@ impl Cluster {
             Waiting::Group => Outcome::Park(Waiting::Group),
         };
         self.conclude(request, outcome, now);
-    }
-
-    /// Answers a request that waited for its group.
-    fn answer(&mut self, request: RequestId, response: AnyResponse, now: Instant) {
-        if let Some(timer) = self.state.purgatory.remove(request).and_then(|parked| parked.timer) {
-            self.state.timers.cancel(timer);
-        }
-        self.conclude(request, Outcome::Reply(response), now);
-    }
-
-    fn conclude(&mut self, request: RequestId, outcome: Outcome<AnyResponse>, now: Instant) {
-        let Some(exchange) = self.exchanges.get_mut(&request) else { return };
-        let connection = exchange.cx.connection;
-        exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_));
-        match outcome {
-            Outcome::Reply(mut response) | Outcome::ReplyAndClose(mut response) => {
-                if let Some(throttle) = exchange.verdict.throttle {
-                    handlers::set_throttle_time(&mut response, throttle);
-                }
-                let Verdict { denials, late_denials, whole, .. } = &exchange.verdict;
-                let version = exchange.cx.version;
-                // A handler that has no question to ask at the place of an early error leaves it to us.
-                for denials in [denials, late_denials] {
-                    faults::deny(&mut response, version, denials, whole, &self.state);
-                }
-                for edit in &exchange.verdict.edits {
-                    edit(&mut response);
-                }
-                exchange.response = Some(response);
-                if exchange.verdict.silence_answer {
-                    // As above: the connection stays open, and nothing behind the request is looked at.
-                } else if exchange.verdict.drop_answer {
-                    self.close(connection);
-                } else if let Some(delay) = exchange.verdict.delay_answer {
-                    self.state.set_timer(now, delay, Timer::Write(request));
-                } else {
-                    self.write(request, now);
-                }
-            }
-            Outcome::Park(waiting) => {
-                let timer = waiting.deadline().map(|due| self.state.timers.set(due, Timer::Expire(request)));
-                self.state.purgatory.park(request, waiting, timer);
-            }
-            Outcome::NoReply => {
-                let (throttle, drops) = (exchange.verdict.throttle, exchange.verdict.drop_answer);
-                self.exchanges.remove(&request);
-                if drops {
-                    self.close(connection);
-                } else {
-                    self.release(connection, throttle, now);
-                }
-            }
-            Outcome::Close => self.close(connection),
-        }
-    }
-
-    /// Hands an answer to the writer, and reads on.
-    fn write(&mut self, request: RequestId, now: Instant) {
-        let Some(exchange) = self.exchanges.remove(&request) else { return };
-        let Some(response) = exchange.response else { return };
-        let cx = exchange.cx;
-        match frame::encode_any_response(&response, cx.version, cx.correlation_id) {
-            Ok(frame) => {
-                self.state.history.answered(request, now, Arc::new(response));
-                self.actions.push_back(Action::Write { connection: cx.connection, frame });
-                if exchange.is_last {
-                    self.forget(cx.connection);
-                    self.actions.push_back(Action::Finish { connection: cx.connection });
-                } else {
-                    self.release(cx.connection, exchange.verdict.throttle, now);
-                }
-            }
-            Err(error) => {
-                // Only an edited answer can be impossible in its version; Kafka has no such answer either.
-                tracing::error!(%error, api = cx.key.name(), version = cx.version, "an answer cannot be written");
-                self.close(cx.connection);
-            }
-        }
-    }
-
-    /// Ends the work on a connection's request. A throttled connection is read on only after its time.
-    fn release(&mut self, connection: ConnectionId, throttle: Option<Duration>, now: Instant) {
-        let Some(open) = self.state.connections.get_mut(&connection) else { return };
-        open.current = None;
-        if let Some(throttle) = throttle {
-            open.throttled = true;
-            self.state.set_timer(now, throttle, Timer::Unmute(connection));
-        } else {
-            self.ready.push_back(connection);
-        }
-    }
-
-    fn close(&mut self, connection: ConnectionId) {
-        if self.state.connections.contains_key(&connection) {
-            self.forget(connection);
-            self.actions.push_back(Action::Close { connection });
-        }
-    }
-
-    /// Drops a connection and the request that it worked on.
-    fn forget(&mut self, connection: ConnectionId) {
-        let Some(open) = self.state.connections.remove(&connection) else { return };
-        let Some(request) = open.current else { return };
-        self.exchanges.remove(&request);
-        if let Some(timer) = self.state.purgatory.remove(request).and_then(|parked| parked.timer) {
-            self.state.timers.cancel(timer);
-        }
     }
 }
 

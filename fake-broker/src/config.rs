@@ -13,6 +13,8 @@ use crate::security::acls::Acls;
 pub(crate) struct Config {
     pub(crate) cluster_id: Str,
     pub(crate) seed: u64,
+    /// Whether what Kafka refuses is noted, and what did not happen.
+    pub(crate) strict: bool,
     pub(crate) default_partitions: i32,
     pub(crate) replication_factor: i16,
     pub(crate) auto_create_topics: bool,
@@ -58,6 +60,7 @@ impl Default for Config {
         Self {
             cluster_id: Str::default(),
             seed: 0,
+            strict: false,
             default_partitions: 1,
             replication_factor: 1,
             auto_create_topics: false,

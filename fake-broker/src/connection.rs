@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use krafka_protocol::Str;
+use krafka_protocol::frame::Frame;
 
 use crate::context::RequestId;
 use crate::listeners::SecurityProtocol;
@@ -28,6 +29,10 @@ pub(crate) struct Connection {
     pub(crate) throttled: bool,
     /// The client's software and its version, from its ApiVersions request.
     pub(crate) software: Option<(Str, Str)>,
+    /// Whether another cluster has taken the place of the one that the client connected to.
+    pub(crate) is_of_former_cluster: bool,
+    /// Answers that wait to be written with the next one.
+    pub(crate) kept: Vec<(RequestId, Frame)>,
     /// How far authentication got.
     pub(crate) sasl: sasl::Session,
 }
@@ -35,7 +40,18 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(node: i32, listener: SecurityProtocol, subject: Option<Str>) -> Self {
         let sasl = if listener.is_sasl() { sasl::Session::Greeting } else { sasl::Session::Open };
-        Self { node, listener, subject, inbox: VecDeque::new(), current: None, throttled: false, software: None, sasl }
+        Self {
+            node,
+            listener,
+            subject,
+            inbox: VecDeque::new(),
+            current: None,
+            throttled: false,
+            software: None,
+            is_of_former_cluster: false,
+            kept: Vec::new(),
+            sasl,
+        }
     }
 
     /// Who the client is, as far as it has shown.

@@ -58,6 +58,25 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// A request that the cluster makes of itself, to be told what its nodes know.
+    pub(crate) fn own(state: &State, node: i32, key: ApiKey, version: i16, now: Instant) -> Self {
+        Self {
+            request: RequestId(u64::MAX),
+            connection: ConnectionId(u64::MAX),
+            node,
+            listener: state.config.listeners.first(),
+            principal: Principal::anonymous(),
+            client_id: None,
+            client_host: Str::from_static("/127.0.0.1"),
+            key,
+            version,
+            correlation_id: 0,
+            now,
+            wall_ms: state.clock.millis(now),
+            denials: Vec::new(),
+        }
+    }
+
     /// The error that a fault gives to the request as a whole: to one with no smaller parts, or from a rule that names
     /// none of them.
     pub(crate) fn denied(&self) -> Option<ErrorCode> {

@@ -18,7 +18,7 @@ pub(crate) const TRANSACTIONS_TOPIC: &str = "__transaction_state";
 const PARTITIONS: i32 = 50;
 
 /// What is coordinated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CoordinatorKind {
     /// A group, with its offsets.
     Group,
@@ -43,7 +43,17 @@ pub(crate) fn find_on(state: &State, kind: CoordinatorKind, partition: i32) -> O
 
 /// The node that coordinates a key, or `None` while its partition has no leader, or the topic is not there.
 pub(crate) fn find(state: &State, kind: CoordinatorKind, key: &str) -> Option<i32> {
-    find_on(state, kind, partition_for(key))
+    let pinned = state.pinned.get(&(kind, Str::from(key))).copied();
+    let led_by = || find_on(state, kind, partition_for(key));
+    pinned.filter(|node| state.nodes.is_up(*node)).or_else(led_by)
+}
+
+/// Makes a node the coordinator of one key alone, or no longer.
+pub(crate) fn pin(state: &mut State, kind: CoordinatorKind, key: &str, node: Option<i32>) {
+    match node {
+        Some(node) => state.pinned.insert((kind, Str::from(key)), node),
+        None => state.pinned.remove(&(kind, Str::from(key))),
+    };
 }
 
 /// Creates the topic of a kind when it is asked for the first time, as Kafka does.

@@ -16,9 +16,25 @@ pub(crate) struct Node {
     pub(crate) rack: Option<Str>,
     pub(crate) up: bool,
     pub(crate) version: KafkaVersion,
+    /// Whether it neither reads nor writes for now.
+    pub(crate) paused: bool,
+    /// Whether it takes no new connections.
+    pub(crate) refusing: bool,
+    /// Whether the others do not tell of it.
+    pub(crate) hidden: bool,
 }
 
 impl Node {
+    /// A node that is up.
+    pub(crate) fn new(
+        host: Str,
+        ports: BTreeMap<SecurityProtocol, u16>,
+        rack: Option<Str>,
+        version: KafkaVersion,
+    ) -> Self {
+        Self { host, ports, rack, up: true, version, paused: false, refusing: false, hidden: false }
+    }
+
     /// The port that clients of a listener are told, or -1 if the node has no such listener.
     pub(crate) fn port(&self, listener: SecurityProtocol) -> i32 {
         self.ports.get(&listener).map_or(-1, |&port| i32::from(port))
@@ -30,12 +46,59 @@ impl Node {
 pub(crate) struct Nodes {
     nodes: BTreeMap<i32, Node>,
     controller: i32,
+    /// Counts the changes of who listens where.
+    changes: u64,
 }
 
 impl Nodes {
     pub(crate) fn new(nodes: BTreeMap<i32, Node>) -> Self {
         let controller = nodes.keys().next().copied().unwrap_or(-1);
-        Self { nodes, controller }
+        Self { nodes, controller, changes: 0 }
+    }
+
+    /// How often it has changed which nodes there are, and who listens where.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Changes a node.
+    pub(crate) fn change(&mut self, id: i32, change: impl FnOnce(&mut Node)) {
+        self.changes += 1;
+        if let Some(node) = self.nodes.get_mut(&id) {
+            change(node);
+        }
+    }
+
+    /// Adds a node, whose id is new.
+    pub(crate) fn insert(&mut self, id: i32, node: Node) {
+        self.changes += 1;
+        self.nodes.insert(id, node);
+    }
+
+    /// Takes a node out that is down.
+    pub(crate) fn remove(&mut self, id: i32) {
+        self.changes += 1;
+        self.nodes.remove(&id);
+    }
+
+    /// Whether a node takes new connections.
+    pub(crate) fn is_listening(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.up && !node.refusing)
+    }
+
+    /// Whether a node neither reads nor writes.
+    pub(crate) fn is_paused(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.paused)
+    }
+
+    /// Whether the others do not tell of a node.
+    pub(crate) fn is_hidden(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.hidden)
+    }
+
+    /// Whether any node is hidden.
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.nodes.values().any(|node| node.hidden)
     }
 
     /// The node with that id.
@@ -75,9 +138,10 @@ impl Nodes {
 
     /// Marks a node up or down; a controller that died is replaced by the next live node.
     pub(crate) fn set_up(&mut self, id: i32, up: bool) {
-        if let Some(node) = self.nodes.get_mut(&id) {
+        self.change(id, |node| {
             node.up = up;
-        }
+            node.paused = false;
+        });
         if !self.is_up(self.controller) {
             let next = self.nodes.range(self.controller + 1..).chain(&self.nodes).find(|(_, node)| node.up);
             self.controller = next.map_or(self.controller, |(&id, _)| id);

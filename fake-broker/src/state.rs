@@ -13,7 +13,7 @@ use crate::clock::WallClock;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
-use crate::coordinators;
+use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::Faults;
 use crate::groups::Groups;
 use crate::handlers::sessions::FetchSessions;
@@ -28,6 +28,9 @@ use crate::rng::Rng;
 use crate::security::acls::Acls;
 use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, TopicSettings, Topics};
+
+/// How many complaints are kept: the first tell enough.
+const MAX_COMPLAINTS: usize = 100;
 
 /// The state of a cluster.
 #[derive(Clone, Debug)]
@@ -44,6 +47,12 @@ pub(crate) struct State {
     pub(crate) purgatory: Purgatory,
     pub(crate) timers: Timers,
     pub(crate) faults: Faults,
+    /// What those nodes believe whose metadata is frozen.
+    pub(crate) frozen: BTreeMap<i32, Box<Self>>,
+    /// Who coordinates what a test has pinned.
+    pub(crate) pinned: BTreeMap<(CoordinatorKind, Str), i32>,
+    /// What clients asked for that Kafka refuses, in words, if the cluster is strict.
+    pub(crate) complaints: Vec<String>,
     pub(crate) history: History,
     pub(crate) maintenance: Maintenance,
     pub(crate) acls: Acls,
@@ -71,6 +80,9 @@ impl State {
             sessions,
             connections: BTreeMap::new(),
             purgatory: Purgatory::default(),
+            frozen: BTreeMap::new(),
+            pinned: BTreeMap::new(),
+            complaints: Vec::new(),
             timers: Timers::default(),
             history: History::default(),
             maintenance: Maintenance::default(),
@@ -108,6 +120,30 @@ impl State {
         nodes.extend(dead);
         nodes.truncate(usize::try_from(replication_factor).unwrap_or(1));
         nodes
+    }
+
+    /// The fetch sessions of a node that has none yet.
+    pub(crate) fn new_sessions(&self) -> FetchSessions {
+        FetchSessions::new(self.config.fetch_session_slots)
+    }
+
+    /// Forgets all but what a node's metadata is made of.
+    pub(crate) fn forget_what_moves(&mut self) {
+        self.history = History::default();
+        self.connections.clear();
+        self.purgatory = Purgatory::default();
+        self.timers = Timers::default();
+        self.frozen.clear();
+        self.sessions.clear();
+        // A topic that it created would be nowhere else.
+        Arc::make_mut(&mut self.config).auto_create_topics = false;
+    }
+
+    /// Notes that a client asked for what Kafka refuses.
+    pub(crate) fn complain(&mut self, words: impl FnOnce() -> String) {
+        if self.config.strict && self.complaints.len() < MAX_COMPLAINTS {
+            self.complaints.push(words());
+        }
     }
 
     /// Answers a request that waits. A request that is gone with its connection needs no answer.

@@ -21,6 +21,8 @@ pub(crate) enum Timer {
     Handle(RequestId),
     /// Write an answer that a fault held back.
     Write(RequestId),
+    /// Write what a connection keeps for its next answer, if the answer to this request is among it.
+    Flush(ConnectionId, RequestId),
     /// Read on from a connection that was throttled.
     Unmute(ConnectionId),
     /// Throw a partition's replicas out of sync that have lagged too long.

@@ -1,10 +1,11 @@
 //! The fake cluster as a program of its own, for clients in any language.
 //!
-//! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, the addresses of further listeners before it, and runs
-//! until its standard input closes or a signal asks it to end.
+//! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, the addresses of further listeners and of the control
+//! port before it, and runs until its standard input closes or a signal asks it to end.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 #[cfg(feature = "tls")]
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,12 +34,24 @@ Usage: krafka-fake-broker [OPTIONS]
                              is a DIR/ca.pem, a client may show a certificate signed by it, and is
                              then who it says. With --sasl there is a listener for both at once, too
   --seed N                   the seed of all ids (default 0)
+  --control ADDRESS          serve the control port there, such as 127.0.0.1:0: rules of
+                             what shall go wrong, changes of the cluster, and views of what
+                             is in it, over HTTP with JSON; prints CONTROL=host:port
+  --strict                   end with status 1 if a rule never acted, or a client asked for
+                             what Kafka refuses
   --help                     print this
 
 When it is ready it prints BOOTSTRAP=host:port,… on one line; and before it, for
 further listeners, SASL_BOOTSTRAP=…, TLS_BOOTSTRAP=… and SASL_TLS_BOOTSTRAP=… on a
 line each. It ends when its standard input closes, or with SIGINT, SIGTERM or
 SIGHUP.";
+
+/// What the command line asks for.
+struct Options {
+    builder: FakeClusterBuilder,
+    control: Option<SocketAddr>,
+    strict: bool,
+}
 
 /// What is wrong with the command line, or with the machine.
 enum Failure {
@@ -47,7 +60,7 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    match parse().and_then(|builder| builder.map_or(Ok(()), run)) {
+    match parse().and_then(|options| options.map_or(Ok(()), run)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {
             eprintln!("krafka-fake-broker: {message}\nTry --help.");
@@ -61,7 +74,8 @@ fn main() -> ExitCode {
 }
 
 /// Reads the command line. Returns nothing when it only asked for help.
-fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
+fn parse() -> Result<Option<Options>, Failure> {
+    let (mut control, mut strict) = (None, false);
     let mut builder = FakeCluster::builder();
     let mut topics = BTreeSet::new();
     let (mut has_sasl, mut has_tls) = (false, false);
@@ -94,6 +108,14 @@ fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
                 builder.tls(certificate(&text(&mut arguments)?)?)
             }
             Long("seed") => builder.seed(arguments.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("control") => {
+                control = Some(arguments.value().and_then(|value| value.parse()).map_err(usage)?);
+                builder
+            }
+            Long("strict") => {
+                strict = true;
+                builder.strict()
+            }
             Short('h') | Long("help") => {
                 println!("{USAGE}");
                 return Ok(None);
@@ -107,7 +129,9 @@ fn parse() -> Result<Option<FakeClusterBuilder>, Failure> {
         (has_sasl && has_tls, SecurityProtocol::SaslSsl),
     ];
     builder = builder.listener(SecurityProtocol::Plaintext);
-    Ok(Some(further.into_iter().filter(|(is_open, _)| *is_open).fold(builder, |builder, (_, it)| builder.listener(it))))
+    let wanted = further.into_iter().filter(|(is_open, _)| *is_open);
+    let builder = wanted.fold(builder, |builder, (_, it)| builder.listener(it));
+    Ok(Some(Options { builder, control, strict }))
 }
 
 /// Reads what TLS listeners need from a directory.
@@ -161,18 +185,21 @@ fn version(argument: &str) -> Result<KafkaVersion, Failure> {
         .map_err(|_| Failure::Usage(format!("--as-version takes 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, not '{argument}'")))
 }
 
-fn run(builder: FakeClusterBuilder) -> Result<(), Failure> {
+fn run(options: Options) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Io)?;
-    let served = runtime.block_on(serve(builder)).map_err(Failure::Io);
+    let served = runtime.block_on(serve(options)).map_err(Failure::Io);
     // The task that reads standard input may be blocked in it for ever.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(builder: FakeClusterBuilder) -> io::Result<()> {
+async fn serve(options: Options) -> io::Result<()> {
     // Asked for before anybody is told that we are ready, so that no signal finds the default action.
     let mut ended = Ended::new()?;
-    let fake = builder.start().await?;
+    let fake = options.builder.start().await?;
+    if let Some(address) = options.control {
+        println!("CONTROL={}", fake.serve_control(address).await?);
+    }
     let further = [
         ("SASL_BOOTSTRAP", SecurityProtocol::SaslPlaintext),
         ("TLS_BOOTSTRAP", SecurityProtocol::Ssl),
@@ -187,7 +214,10 @@ async fn serve(builder: FakeClusterBuilder) -> io::Result<()> {
     println!("BOOTSTRAP={}", fake.bootstrap());
     io::stdout().flush()?;
     ended.wait().await;
-    Ok(())
+    let complaints = if options.strict { fake.complaints() } else { Vec::new() };
+    // The process ends now, and says what its drop would say.
+    std::mem::forget(fake);
+    if complaints.is_empty() { Ok(()) } else { Err(io::Error::other(complaints.join("\n"))) }
 }
 
 /// What ends the program.

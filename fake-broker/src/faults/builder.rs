@@ -1,15 +1,20 @@
 //! How a rule is written: `fake.when(ApiKey::Produce).on(1).times(2).reply_error(ErrorCode::NOT_LEADER_OR_FOLLOWER)`.
+//!
+//! Here are the selectors; the actions, which end a rule, are in `verbs.rs`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Str};
+use krafka_protocol::{AnyRequest, ApiKey, Uuid};
 
 use super::Book;
+use super::action::Action;
 use super::hits::{Hits, Reached};
-use super::rule::{Action, ActiveRule, Selector};
+use super::names::{Api, Id, Times};
+use super::rule::RuleText;
+use super::selector::{Event, Selector};
 use crate::context::ConnectionId;
 
 /// The APIs that a rule is about.
@@ -39,11 +44,8 @@ impl<const N: usize> From<[ApiKey; N]> for Apis {
 #[must_use = "a rule is put to work by its action, such as `reply_error`"]
 pub struct RuleBuilder {
     book: Book,
-    selector: Selector,
-    after_handling: bool,
-    skip: u64,
-    budget: Option<u64>,
-    probability: Option<f64>,
+    now: Instant,
+    text: RuleText,
 }
 
 /// A rule at work. Dropping it leaves the rule where it is.
@@ -53,171 +55,167 @@ pub struct Rule {
     hits: Hits,
 }
 
-impl Clone for Rule {
-    /// Another handle to the same rule.
-    fn clone(&self) -> Self {
-        Self { book: self.book.clone(), id: self.id, hits: self.hits.share() }
-    }
-}
-
 impl RuleBuilder {
-    pub(crate) fn new(book: Book, apis: Apis) -> Self {
-        let selector = Selector { keys: apis.0, ..Selector::default() };
-        Self { book, selector, after_handling: false, skip: 0, budget: Some(1), probability: None }
+    pub(crate) fn new(book: Book, apis: Apis, now: Instant) -> Self {
+        let when = Selector { apis: apis.0.into_iter().map(Api).collect(), ..Selector::default() };
+        let text = RuleText {
+            when,
+            nth: 1,
+            times: Times::default(),
+            probability: None,
+            after: Duration::ZERO,
+            until_ms: None,
+            after_handling: false,
+            action: Action::Observe,
+        };
+        Self { book, now, text }
+    }
+
+    /// A rule for new connections instead of requests.
+    pub(crate) fn connecting(book: Book, now: Instant) -> Self {
+        let mut builder = Self::new(book, Apis::ANY, now);
+        builder.text.when.event = Event::Connect;
+        builder
     }
 
     /// Only requests to this node.
     pub fn on(mut self, node: i32) -> Self {
-        self.selector.node = Some(node);
+        self.text.when.node = Some(node);
         self
     }
 
     /// Only requests in these versions.
     pub fn versions(mut self, versions: RangeInclusive<i16>) -> Self {
-        self.selector.versions = Some(versions);
+        self.text.when.versions = Some([*versions.start(), *versions.end()]);
         self
     }
 
     /// Only requests on this connection, as the history names it.
     pub fn connection(mut self, connection: ConnectionId) -> Self {
-        self.selector.connection = Some(connection.0);
+        self.text.when.connection = Some(connection.0);
         self
     }
 
     /// Only requests of clients that call themselves so.
-    pub fn client_id(mut self, client_id: impl Into<Str>) -> Self {
-        self.selector.client_id = Some(client_id.into());
+    pub fn client_id(mut self, client_id: impl Into<String>) -> Self {
+        self.text.when.client_id = Some(client_id.into());
         self
     }
 
     /// Only requests about this topic; an error is given to the topic alone.
-    pub fn topic(mut self, topic: impl Into<Str>) -> Self {
-        self.selector.topic = Some(topic.into());
+    pub fn topic(mut self, topic: impl Into<String>) -> Self {
+        self.text.when.topic = Some(topic.into());
+        self
+    }
+
+    /// Only requests that name a topic by this id; an error is given to the topic alone.
+    pub fn topic_id(mut self, topic_id: Uuid) -> Self {
+        self.text.when.topic_id = Some(Id(topic_id));
         self
     }
 
     /// Only requests about this partition; an error is given to the partition alone.
-    pub fn partition(mut self, topic: impl Into<Str>, partition: i32) -> Self {
-        self.selector.topic = Some(topic.into());
-        self.selector.partition = Some(partition);
+    pub fn partition(self, topic: impl Into<String>, partition: i32) -> Self {
+        self.partitions(topic, [partition])
+    }
+
+    /// Only requests about one of these partitions; an error is given to them alone.
+    pub fn partitions(mut self, topic: impl Into<String>, partitions: impl IntoIterator<Item = i32>) -> Self {
+        self.text.when.topic = Some(topic.into());
+        self.text.when.partitions = partitions.into_iter().collect();
         self
     }
 
     /// Only requests about this group.
-    pub fn group(mut self, group: impl Into<Str>) -> Self {
-        self.selector.group = Some(group.into());
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.text.when.group = Some(group.into());
+        self
+    }
+
+    /// Only requests about this transactional id.
+    pub fn transactional_id(mut self, transactional_id: impl Into<String>) -> Self {
+        self.text.when.transactional_id = Some(transactional_id.into());
+        self
+    }
+
+    /// Only requests about the configurations of what has this name: a topic, a broker, a group.
+    pub fn resource(mut self, name: impl Into<String>) -> Self {
+        self.text.when.resource = Some(name.into());
         self
     }
 
     /// Only requests of which this holds. It is asked last, and must not use the cluster that asks it.
     pub fn matching(mut self, holds: impl Fn(&AnyRequest) -> bool + Send + Sync + 'static) -> Self {
-        self.selector.predicate = Some(Arc::new(holds));
+        self.text.when.predicate = Some(Arc::new(holds));
         self
     }
 
     /// Not before the `n`th request that matches; the first is number 1.
     pub fn nth(mut self, n: u64) -> Self {
-        self.skip = n.saturating_sub(1);
+        self.text.nth = n.max(1);
         self
     }
 
     /// Only some of the requests that match, drawn with this probability from the cluster's seed.
     pub fn probability(mut self, probability: f64) -> Self {
-        self.probability = Some(probability);
+        self.text.probability = Some(probability);
+        self
+    }
+
+    /// Sleeps for this time, counted from now, before it matches anything.
+    pub fn after(mut self, time: Duration) -> Self {
+        self.text.after = time;
+        self
+    }
+
+    /// Matches nothing any more once this time has passed, counted from now.
+    pub fn until(mut self, time: Duration) -> Self {
+        self.text.until_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
     /// Acts this often instead of once.
     pub fn times(mut self, times: u64) -> Self {
-        self.budget = Some(times);
+        self.text.times = Times::Number(times);
         self
     }
 
     /// Acts until it is removed.
     pub fn forever(mut self) -> Self {
-        self.budget = None;
+        self.text.times = Times::Forever;
         self
     }
 
     /// Lets the request be handled, with all its effects, before the action: only the answer is meddled with.
     pub fn after_handling(mut self) -> Self {
-        self.after_handling = true;
+        self.text.after_handling = true;
         self
     }
 
-    /// Answers an error: to the topic or partition that the rule names and to nothing else, or else to all that is
-    /// asked for. What is refused has no effect, unless it comes [after handling](Self::after_handling).
-    pub fn reply_error(self, code: ErrorCode) -> Rule {
-        self.install(Action::Error(code))
-    }
-
-    /// Tells the client to be silent for this time. The answer is sent at once, and the connection is not read from
-    /// until the time is over, as Kafka does since version 2.0 (KIP-219).
-    pub fn throttle(self, time: Duration) -> Rule {
-        self.install(Action::Throttle(time))
-    }
-
-    /// Handles the request later, or answers it later if [after handling](Self::after_handling). What is behind it on
-    /// its connection waits too.
-    pub fn delay(self, time: Duration) -> Rule {
-        self.install(Action::Delay(time))
-    }
-
-    /// Closes the connection instead of handling the request, or of answering it.
-    pub fn drop_connection(self) -> Rule {
-        self.install(Action::Drop)
-    }
-
-    /// Never answers the request, nor anything behind it on its connection.
-    pub fn silence(self) -> Rule {
-        self.install(Action::Silence)
-    }
-
-    /// Answers Metadata (from version 13 on) with REBOOTSTRAP_REQUIRED, 129: the client must forget the cluster that it
-    /// knows and begin again from its bootstrap servers (KIP-1102).
-    pub fn rebootstrap(self) -> Rule {
-        self.install(Action::Rebootstrap)
-    }
-
-    /// Makes the client's epoch one of the past. For Fetch, ListOffsets and OffsetForLeaderEpoch the leader is elected
-    /// again just before, so a client that tells the epoch it knows gets FENCED_LEADER_EPOCH. Produce is answered
-    /// INVALID_PRODUCER_EPOCH, InitProducerId PRODUCER_FENCED, and a group's SyncGroup, Heartbeat and OffsetCommit
-    /// ILLEGAL_GENERATION.
-    pub fn fence_epoch(self) -> Rule {
-        self.install(Action::FenceEpoch)
-    }
-
-    /// Moves the leaders of the partitions that the request is about to this node, just before it is handled.
-    pub fn move_leader(self, to: i32) -> Rule {
-        self.install(Action::MoveLeader(Some(to)))
-    }
-
-    /// Moves the leaders of the partitions that the request is about to other replicas, just before it is handled.
-    pub fn move_leader_away(self) -> Rule {
-        self.install(Action::MoveLeader(None))
-    }
-
-    /// Changes the answer before it is written.
-    pub fn edit(self, edit: impl Fn(&mut AnyResponse) + Send + Sync + 'static) -> Rule {
-        self.install(Action::Edit(Arc::new(edit)))
-    }
-
-    /// Does nothing but count.
-    pub fn observe(self) -> Rule {
-        self.install(Action::Observe)
-    }
-
-    fn install(self, action: Action) -> Rule {
-        let Self { book, selector, after_handling, skip, budget, probability } = self;
-        let hits = Hits::default();
-        let rule =
-            ActiveRule { id: 0, selector, action, after_handling, skip, budget, probability, hits: hits.share() };
-        let id = book.install(rule);
-        Rule { book, id, hits }
+    /// Puts the rule to work.
+    ///
+    /// # Panics
+    ///
+    /// If it could never act, or does what no broker does.
+    pub(super) fn install(mut self, action: Action) -> Rule {
+        self.text.action = action;
+        match self.book.install(self.text, self.now) {
+            Ok(rule) => rule,
+            Err(reason) => panic!("a rule that cannot be: {reason}"),
+        }
     }
 }
 
 impl Rule {
+    pub(super) fn new(book: Book, id: u64, hits: Hits) -> Self {
+        Self { book, id, hits }
+    }
+
+    /// The number that the control port calls the rule by.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// How often the rule has acted.
     pub fn hits(&self) -> u64 {
         self.hits.count()
@@ -238,9 +236,16 @@ impl Rule {
     }
 }
 
+impl Clone for Rule {
+    /// Another handle to the same rule.
+    fn clone(&self) -> Self {
+        Self { book: self.book.clone(), id: self.id, hits: self.hits.share() }
+    }
+}
+
 impl fmt::Debug for RuleBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "when {}", self.selector)
+        write!(f, "when {}", self.text.when)
     }
 }
 

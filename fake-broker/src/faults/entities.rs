@@ -11,7 +11,8 @@ use crate::state::State;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entities {
     pub(crate) topics: Vec<(Str, Vec<i32>)>,
-    pub(crate) topic_ids: Vec<Uuid>,
+    /// The ids that topics were named by, and their names if there are such topics.
+    pub(crate) topic_ids: Vec<(Uuid, Option<Str>)>,
     pub(crate) groups: Vec<Str>,
     pub(crate) transactional_ids: Vec<Str>,
     pub(crate) resources: Vec<Str>,
@@ -39,6 +40,11 @@ impl Entities {
         Place { group: only(&self.groups), transactional_id: only(&self.transactional_ids), ..Place::default() }
     }
 
+    /// The name of a topic that the request names by its id.
+    pub(crate) fn name_of(&self, id: Uuid) -> Option<Str> {
+        self.topic_ids.iter().find(|(known, _)| *known == id).and_then(|(_, name)| name.clone())
+    }
+
     fn collect(&mut self, node: &Node, around: &Place, name_of: &dyn Fn(&Uuid) -> Option<Str>) {
         let here = around.within(node, name_of);
         if here.topic != around.topic
@@ -47,7 +53,7 @@ impl Entities {
             self.topics.push((topic.clone(), Vec::new()));
         }
         if here.topic_id != around.topic_id {
-            self.topic_ids.extend(here.topic_id);
+            self.topic_ids.extend(here.topic_id.map(|id| (id, name_of(&id))));
         }
         if here.partition != around.partition {
             self.partition(here.partition);

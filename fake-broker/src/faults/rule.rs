@@ -1,82 +1,133 @@
 //! One rule: which requests it matches, what it does to them, how often.
 
 use std::fmt;
-use std::ops::RangeInclusive;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Str};
+use krafka_protocol::{AnyRequest, ErrorCode};
+use serde::{Deserialize, Serialize};
 
+use super::action::Action;
+use super::after_apply;
+use super::answers::Change;
 use super::entities::Entities;
+use super::fencing::{self, Fencing};
 use super::hits::Hits;
-use super::verdict::{Denial, Operation, Target, Verdict};
+use super::names::{Api, Code, Times, millis};
+use super::selector::Selector;
+use super::tree::Tree;
+use super::verdict::{Denial, Opening, Verdict};
 use crate::context::Context;
+use crate::operations::Operation;
 use crate::rng::Rng;
 
-/// Changes an answer.
-pub(crate) type Edit = Arc<dyn Fn(&mut AnyResponse) + Send + Sync>;
-/// Asks a question about a request.
-pub(crate) type Predicate = Arc<dyn Fn(&AnyRequest) -> bool + Send + Sync>;
-
-/// What must all hold for a request to match. What a request does not carry, it does not match: a rule for a topic
-/// never matches a Heartbeat.
-#[derive(Clone, Default)]
-pub(crate) struct Selector {
-    /// Any API, if empty.
-    pub(crate) keys: Vec<ApiKey>,
-    pub(crate) versions: Option<RangeInclusive<i16>>,
-    pub(crate) node: Option<i32>,
-    pub(crate) connection: Option<u64>,
-    pub(crate) client_id: Option<Str>,
-    pub(crate) topic: Option<Str>,
-    pub(crate) partition: Option<i32>,
-    pub(crate) group: Option<Str>,
-    pub(crate) predicate: Option<Predicate>,
-}
-
-/// What a rule does to the requests that it matches.
-#[derive(Clone)]
-pub(crate) enum Action {
-    /// Counts them.
-    Observe,
-    /// Answers an error.
-    Error(ErrorCode),
-    /// Tells the client to be silent, and mutes its connection.
-    Throttle(Duration),
-    /// Waits.
-    Delay(Duration),
-    /// Closes the connection.
-    Drop,
-    /// Answers nothing, for ever.
-    Silence,
-    /// Answers that the client shall start again from its bootstrap servers.
-    Rebootstrap,
-    /// Makes the client's epoch one of the past.
-    FenceEpoch,
-    /// Moves the leaders of the partitions that are asked for.
-    MoveLeader(Option<i32>),
-    /// Changes the answer.
-    Edit(Edit),
+/// A rule as it is written: the form that JSON has.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleText {
+    #[serde(default)]
+    pub(crate) when: Selector,
+    /// The first match that counts, from 1 on.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) nth: u64,
+    #[serde(default)]
+    pub(crate) times: Times,
+    /// The chance that a match counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) probability: Option<f64>,
+    /// How long the rule sleeps once it is installed.
+    #[serde(default, rename = "after_ms", with = "millis", skip_serializing_if = "Duration::is_zero")]
+    pub(crate) after: Duration,
+    /// How long the rule lives, counted from when it is installed.
+    #[serde(default, rename = "until_ms", skip_serializing_if = "Option::is_none")]
+    pub(crate) until_ms: Option<u64>,
+    /// Whether the request is handled first, and the rule is about its answer.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) after_handling: bool,
+    #[serde(rename = "do")]
+    pub(crate) action: Action,
 }
 
 /// A rule at work.
 #[derive(Clone)]
 pub(crate) struct ActiveRule {
     pub(crate) id: u64,
-    pub(crate) selector: Selector,
-    pub(crate) action: Action,
-    /// Whether the request is handled first, and the rule is about its answer.
-    pub(crate) after_handling: bool,
-    /// How many matches are let pass before the rule acts.
-    pub(crate) skip: u64,
+    pub(crate) text: RuleText,
+    pub(crate) installed: Instant,
+    /// How many matches are still let pass before the rule acts.
+    skip: u64,
     /// How often the rule still acts; `None` for ever.
-    pub(crate) budget: Option<u64>,
-    /// The chance that a match counts; `None` if each does.
-    pub(crate) probability: Option<f64>,
+    budget: Option<u64>,
     pub(crate) hits: Hits,
 }
 
+impl RuleText {
+    /// Says what is wrong with the rule.
+    ///
+    /// # Errors
+    ///
+    /// It could never act, or Kafka could never do so.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.probability.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+            return Err("a probability is between 0 and 1".to_owned());
+        }
+        if self.nth == 0 {
+            return Err("matches are counted from 1 on".to_owned());
+        }
+        self.action.check(&self.when, self.after_handling)
+    }
+}
+
+impl RuleText {
+    /// The rule that a coordinator follows while it reads its log.
+    pub(crate) fn loading(group: Option<String>, transactional_id: Option<String>, time: Duration) -> Self {
+        use krafka_protocol::ApiKey::*;
+        let apis = [
+            OffsetCommit,
+            OffsetFetch,
+            JoinGroup,
+            Heartbeat,
+            LeaveGroup,
+            SyncGroup,
+            DescribeGroups,
+            DeleteGroups,
+            OffsetDelete,
+            InitProducerId,
+            AddPartitionsToTxn,
+            AddOffsetsToTxn,
+            EndTxn,
+            TxnOffsetCommit,
+            DescribeTransactions,
+            ConsumerGroupHeartbeat,
+            ConsumerGroupDescribe,
+            ShareGroupHeartbeat,
+            ShareGroupDescribe,
+            StreamsGroupHeartbeat,
+            StreamsGroupDescribe,
+        ];
+        let when = Selector { apis: apis.map(Api).to_vec(), group, transactional_id, ..Selector::default() };
+        Self {
+            when,
+            nth: 1,
+            times: Times::Forever,
+            probability: None,
+            after: Duration::ZERO,
+            until_ms: Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            after_handling: false,
+            action: Action::ReplyError(Code(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)),
+        }
+    }
+}
+
 impl ActiveRule {
+    pub(crate) fn new(id: u64, text: RuleText, installed: Instant) -> Self {
+        let skip = text.nth.saturating_sub(1);
+        let budget = match text.times {
+            Times::Number(times) => Some(times),
+            Times::Forever => None,
+        };
+        Self { id, text, installed, skip, budget, hits: Hits::default() }
+    }
+
     /// Counts a request that matches, and adds what the rule does to it to the verdict.
     pub(crate) fn judge(
         &mut self,
@@ -86,19 +137,33 @@ impl ActiveRule {
         chance: &mut Rng,
         verdict: &mut Verdict,
     ) {
-        if self.is_spent() || !self.selector.matches(cx, request, entities) || !self.can_act_on(cx) {
-            return;
+        let is_meant = self.is_awake(cx.now)
+            && self.text.when.matches(cx, request, entities)
+            && self.text.action.can_act_on(cx, self.text.after_handling);
+        if is_meant && self.counts(chance) {
+            self.act(cx, entities, verdict);
         }
-        if self.probability.is_some_and(|p| (chance.below(1 << 32) as f64) >= p * f64::from(u32::MAX)) {
-            return;
+    }
+
+    /// Counts a connection that matches, and adds what the rule does to it.
+    pub(crate) fn judge_connection(
+        &mut self,
+        connection: u64,
+        node: i32,
+        now: Instant,
+        chance: &mut Rng,
+        opening: &mut Opening,
+    ) {
+        let is_meant = self.is_awake(now) && self.text.when.matches_connection(connection, node);
+        if is_meant && self.counts(chance) {
+            match &self.text.action {
+                Action::Refuse => opening.refuse = true,
+                Action::BlackHole => opening.black_hole = true,
+                Action::SlowAccept(time) => longest(&mut opening.delay, *time),
+                Action::ChangeCluster(operation) => opening.operations.push(operation.clone()),
+                _ => {}
+            }
         }
-        if self.skip > 0 {
-            self.skip -= 1;
-            return;
-        }
-        self.budget = self.budget.map(|left| left - 1);
-        self.hits.raise();
-        self.act(cx, entities, verdict);
     }
 
     /// Whether the rule has acted as often as it shall.
@@ -106,105 +171,91 @@ impl ActiveRule {
         self.budget == Some(0)
     }
 
-    /// Whether what the rule does can be said in this API and version.
-    fn can_act_on(&self, cx: &Context) -> bool {
-        match self.action {
-            Action::Rebootstrap => cx.key == ApiKey::Metadata && cx.version >= 13,
-            Action::FenceEpoch => fencing(cx.key).is_some(),
-            _ => true,
+    fn is_awake(&self, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.installed);
+        !self.is_spent()
+            && age >= self.text.after
+            && self.text.until_ms.is_none_or(|until| age < Duration::from_millis(until))
+    }
+
+    /// Whether this match is one that the rule acts on.
+    fn counts(&mut self, chance: &mut Rng) -> bool {
+        if self.text.probability.is_some_and(|p| (chance.below(1 << 32) as f64) >= p * f64::from(u32::MAX)) {
+            return false;
         }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        self.budget = self.budget.map(|left| left - 1);
+        self.hits.raise();
+        true
     }
 
     fn act(&self, cx: &Context, entities: &Entities, verdict: &mut Verdict) {
-        let denial = |code| Denial { code, target: self.selector.target() };
-        match (&self.action, self.after_handling) {
-            (Action::Observe, _) => {}
-            (Action::Error(code), false) => verdict.denials.push(denial(*code)),
-            (Action::Error(code), true) => verdict.late_denials.push(denial(*code)),
+        let (selector, late) = (&self.text.when, self.text.after_handling);
+        let target = || selector.target(entities);
+        match (&self.text.action, late) {
+            (Action::Observe | Action::Refuse | Action::SlowAccept(_) | Action::BlackHole, _) => {}
+            (Action::ReplyError(Code(code)), late) => {
+                let denial = Denial { code: *code, target: target() };
+                if late || after_apply::is_always_late(cx.key, *code) {
+                    verdict.late_denials.push(denial);
+                } else {
+                    verdict.denials.push(denial);
+                }
+            }
             (Action::Throttle(time), _) => longest(&mut verdict.throttle, *time),
             (Action::Delay(time), false) => longest(&mut verdict.delay, *time),
             (Action::Delay(time), true) => longest(&mut verdict.delay_answer, *time),
-            (Action::Drop, false) => verdict.drop = true,
-            (Action::Drop, true) => verdict.drop_answer = true,
+            (Action::DropConnection, false) => verdict.drop = true,
+            (Action::DropConnection, true) => verdict.drop_answer = true,
+            (Action::ResetConnection, late) => {
+                verdict.reset = true;
+                if late {
+                    verdict.drop_answer = true;
+                } else {
+                    verdict.drop = true;
+                }
+            }
             (Action::Silence, false) => verdict.silence = true,
             (Action::Silence, true) => verdict.silence_answer = true,
-            (Action::Rebootstrap, _) => verdict.edits.push(Arc::new(rebootstrap)),
+            (Action::Rebootstrap, _) => verdict.edits.push(std::sync::Arc::new(fencing::rebootstrap)),
             (Action::Edit(edit), _) => verdict.edits.push(edit.clone()),
-            (Action::FenceEpoch, _) => match fencing(cx.key) {
-                Some(Fencing::Leader) => {
-                    let partitions = self.selector.partitions_of(entities);
-                    verdict.operations.extend(partitions.map(|(topic, p)| Operation::BumpLeaderEpoch(topic, p)));
+            (Action::FenceEpoch, _) => {
+                match fencing::fencing(cx.key) {
+                    Some(Fencing::Leader) => {
+                        let partitions = selector.partitions_of(entities);
+                        verdict.operations.extend(partitions.map(|(topic, partition)| Operation::BumpLeaderEpoch {
+                            topic: topic.to_string(),
+                            partition,
+                        }));
+                    }
+                    Some(Fencing::Code(code)) => verdict.denials.push(Denial { code, target: target() }),
+                    None => {}
                 }
-                Some(Fencing::Code(code)) => verdict.denials.push(denial(code)),
-                None => {}
-            },
-            (Action::MoveLeader(to), _) => {
-                let partitions = self.selector.partitions_of(entities);
-                verdict.operations.extend(partitions.map(|(topic, p)| Operation::MoveLeader(topic, p, *to)));
             }
+            (Action::MoveLeader(_) | Action::MoveLeaderAway, _) => {
+                let node = if let Action::MoveLeader(node) = self.text.action { Some(node) } else { None };
+                let partitions = selector.partitions_of(entities);
+                verdict.operations.extend(partitions.map(|(topic, partition)| Operation::MoveLeader {
+                    topic: topic.to_string(),
+                    partition,
+                    node,
+                }));
+            }
+            (Action::DropEntity, _) => verdict.changes.push((Change::Drop, target())),
+            (Action::DuplicateEntity, _) => verdict.changes.push((Change::Duplicate, target())),
+            (Action::Set { field, value }, _) => {
+                let change = Change::Set { path: field.clone(), value: Tree::from_json(value) };
+                verdict.changes.push((change, target()));
+            }
+            (Action::Hint(hint), _) => verdict.hints.push((hint.clone(), target())),
+            (Action::Layout(version), _) => verdict.layout = Some(*version),
+            (Action::Damage(damage), _) => verdict.damages.push(damage.clone()),
+            (Action::ChangeCluster(operation), false) => verdict.operations.push(operation.clone()),
+            (Action::ChangeCluster(operation), true) => verdict.late_operations.push(operation.clone()),
         }
-    }
-}
-
-impl Selector {
-    fn matches(&self, cx: &Context, request: &AnyRequest, entities: &Entities) -> bool {
-        let is = |wanted: Option<i32>, actual: i32| wanted.is_none_or(|w| w == actual);
-        (self.keys.is_empty() || self.keys.contains(&cx.key))
-            && self.versions.as_ref().is_none_or(|v| v.contains(&cx.version))
-            && is(self.node, cx.node)
-            && self.connection.is_none_or(|c| c == cx.connection.0)
-            && (self.client_id.is_none() || self.client_id == cx.client_id)
-            && self.group.as_ref().is_none_or(|group| entities.groups.contains(group))
-            && (self.topic.is_none() || self.topics_of(entities).next().is_some())
-            && (self.partition.is_none() || self.partitions_of(entities).next().is_some())
-            && self.predicate.as_ref().is_none_or(|holds| holds(request))
-    }
-
-    /// The parts of a request that the rule is about.
-    fn target(&self) -> Target {
-        let (topic, partitions) = (self.topic.clone(), self.partition.into_iter().collect());
-        Target { topic, partitions, group: self.group.clone(), ..Target::default() }
-    }
-
-    fn topics_of<'a>(&'a self, entities: &'a Entities) -> impl Iterator<Item = &'a (Str, Vec<i32>)> {
-        entities.topics.iter().filter(|(topic, _)| self.topic.as_ref().is_none_or(|wanted| wanted == topic))
-    }
-
-    /// The partitions of a request that the rule is about.
-    fn partitions_of<'a>(&'a self, entities: &'a Entities) -> impl Iterator<Item = (Str, i32)> + 'a {
-        let partitions = self.topics_of(entities).flat_map(|(topic, ps)| ps.iter().map(|p| (topic.clone(), *p)));
-        partitions.filter(|(_, p)| self.partition.is_none_or(|wanted| wanted == *p))
-    }
-}
-
-/// How a client's epoch becomes one of the past.
-enum Fencing {
-    /// It knows the leader by its epoch: there is an election, which the same leader wins.
-    Leader,
-    /// It is fenced with an error, as if another had taken its place.
-    Code(ErrorCode),
-}
-
-fn fencing(key: ApiKey) -> Option<Fencing> {
-    match key {
-        ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => Some(Fencing::Leader),
-        ApiKey::Produce => Some(Fencing::Code(ErrorCode::INVALID_PRODUCER_EPOCH)),
-        ApiKey::InitProducerId => Some(Fencing::Code(ErrorCode::PRODUCER_FENCED)),
-        ApiKey::SyncGroup | ApiKey::Heartbeat | ApiKey::OffsetCommit => {
-            Some(Fencing::Code(ErrorCode::ILLEGAL_GENERATION))
-        }
-        _ => None,
-    }
-}
-
-/// The answer of a broker to a client that must forget the cluster it knows (KIP-1102).
-fn rebootstrap(response: &mut AnyResponse) {
-    if let AnyResponse::Metadata(metadata) = response {
-        metadata.error_code = ErrorCode::REBOOTSTRAP_REQUIRED.0;
-        metadata.brokers.clear();
-        metadata.topics.clear();
-        metadata.cluster_id = None;
-        metadata.controller_id = -1;
     }
 }
 
@@ -212,10 +263,22 @@ fn longest(slot: &mut Option<Duration>, time: Duration) {
     *slot = (*slot).max(Some(time));
 }
 
+fn one() -> u64 {
+    1
+}
+
+fn is_one(number: &u64) -> bool {
+    *number == 1
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 impl fmt::Display for ActiveRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} → {}", self.selector, self.action)?;
-        if self.after_handling {
+        write!(f, "{} → {}", self.text.when, self.text.action)?;
+        if self.text.after_handling {
             f.write_str(" after handling")?;
         }
         if self.skip > 0 {
@@ -228,47 +291,5 @@ impl fmt::Display for ActiveRule {
 impl fmt::Debug for ActiveRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
-    }
-}
-
-impl fmt::Display for Selector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.keys.iter().map(|key| key.name()).collect();
-        f.write_str(if names.is_empty() { "any request" } else { "" })?;
-        f.write_str(&names.join(" or "))?;
-        if let Some(node) = self.node {
-            write!(f, " on node {node}")?;
-        }
-        match (&self.topic, self.partition) {
-            (Some(topic), Some(partition)) => write!(f, " for {topic}-{partition}")?,
-            (Some(topic), None) => write!(f, " for {topic}")?,
-            (None, Some(partition)) => write!(f, " for partition {partition}")?,
-            (None, None) => {}
-        }
-        if let Some(group) = &self.group {
-            write!(f, " of group {group}")?;
-        }
-        if let Some(client_id) = &self.client_id {
-            write!(f, " of client {client_id}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Observe => f.write_str("observe"),
-            Self::Error(code) => write!(f, "answer {}", code.name()),
-            Self::Throttle(time) => write!(f, "throttle for {time:?}"),
-            Self::Delay(time) => write!(f, "delay by {time:?}"),
-            Self::Drop => f.write_str("drop the connection"),
-            Self::Silence => f.write_str("silence"),
-            Self::Rebootstrap => f.write_str("rebootstrap"),
-            Self::FenceEpoch => f.write_str("fence the epoch"),
-            Self::MoveLeader(Some(node)) => write!(f, "move the leader to {node}"),
-            Self::MoveLeader(None) => f.write_str("move the leader"),
-            Self::Edit(_) => f.write_str("edit the answer"),
-        }
     }
 }

@@ -118,7 +118,7 @@ fn every_api_can_be_refused_in_every_version() {
         for version in versions.iter() {
             let mut cluster = cluster(now);
             let topic_id = cluster.state().topics.by_name("orders").expect("it was made").id;
-            let rule = RuleBuilder::new(cluster.state().faults.book(), Apis::from(key)).reply_error(CODE);
+            let rule = RuleBuilder::new(cluster.state().faults.book(), Apis::from(key), now).reply_error(CODE);
             let before = lasting(cluster.state());
             let request = sample(key, version, topic_id);
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use krafka_protocol::schema::{FieldDefault, FieldSchema, FieldType, MessageSchema};
 use krafka_protocol::value::{Structure, Value};
 use krafka_protocol::{AnyResponse, ApiKey, Reader, Str, Uuid};
+use serde_json::Value as Json;
 
 /// The value of a field, or an element of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,24 @@ impl Node {
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Tree> {
         let index = self.index(name)?;
         self.fields.get_mut(index)
+    }
+
+    /// Whether any number in it, with the name of its field, is what is looked for.
+    pub(crate) fn any(&self, is_meant: &mut dyn FnMut(&str, i64) -> bool) -> bool {
+        self.schema.fields.iter().zip(&self.fields).any(|(field, value)| match value {
+            Tree::Int(value) => is_meant(field.name, *value),
+            Tree::Struct(node) => node.any(is_meant),
+            Tree::Array(elements) => {
+                elements.iter().any(|element| matches!(element, Tree::Struct(node) if node.any(is_meant)))
+            }
+            _ => false,
+        })
+    }
+
+    /// The fields by their names, as JSON.
+    pub(crate) fn to_json(&self) -> Json {
+        let fields = self.schema.fields.iter().zip(&self.fields);
+        Json::Object(fields.map(|(field, value)| (field.name.to_owned(), value.to_json())).collect())
     }
 
     fn index(&self, name: &str) -> Option<usize> {
@@ -136,6 +155,34 @@ impl Tree {
         }
     }
 
+    /// The value as JSON. Bytes are told by their number alone: they are mostly records.
+    pub(crate) fn to_json(&self) -> Json {
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::from(*value),
+            Self::Int(value) => Json::from(*value),
+            Self::Float(value) => Json::from(*value),
+            Self::Str(value) => Json::from(&**value),
+            Self::Bytes(value) => Json::from(format!("{} bytes", value.len())),
+            Self::Uuid(value) => Json::from(value.to_string()),
+            Self::Array(values) => values.iter().map(Self::to_json).collect(),
+            Self::Struct(node) => node.to_json(),
+        }
+    }
+
+    /// The value that JSON stands for. A text may be a topic's id as well, and is one where the field wants that.
+    pub(crate) fn from_json(json: &Json) -> Self {
+        match json {
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => {
+                number.as_i64().map_or_else(|| Self::Float(number.as_f64().unwrap_or(0.0)), Self::Int)
+            }
+            Json::String(text) => Self::Str(Str::from(text.as_str())),
+            Json::Array(values) => Self::Array(values.iter().map(Self::from_json).collect()),
+            Json::Null | Json::Object(_) => Self::Null,
+        }
+    }
+
     fn encode(&self, field_type: &FieldType, version: i16, flexible: bool, out: &mut Vec<u8>) {
         match (field_type, self) {
             (FieldType::Bool, Self::Bool(value)) => out.push(u8::from(*value)),
@@ -148,7 +195,11 @@ impl Tree {
             }
             (FieldType::Int64, Self::Int(value)) => out.extend_from_slice(&value.to_be_bytes()),
             (FieldType::Float64, Self::Float(value)) => out.extend_from_slice(&value.to_be_bytes()),
+            (FieldType::Float64, Self::Int(value)) => out.extend_from_slice(&(*value as f64).to_be_bytes()),
             (FieldType::Uuid, Self::Uuid(value)) => out.extend_from_slice(&value.0),
+            (FieldType::Uuid, Self::Str(text)) => {
+                out.extend_from_slice(&text.parse::<Uuid>().unwrap_or(Uuid::ZERO).0);
+            }
             (FieldType::String, Self::Str(value)) => {
                 put_length(out, Some(value.len()), flexible, 2);
                 out.extend_from_slice(value.as_bytes());

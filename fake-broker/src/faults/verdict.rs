@@ -1,13 +1,16 @@
 //! What all rules that match a request make of it together.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use krafka_protocol::{ErrorCode, Str};
 
+use super::action::Edit;
+use super::answers::Change;
+use super::damage::Damage;
+use super::hints::Hint;
 use super::place::Place;
-use super::rule::Edit;
-use crate::state::State;
+use crate::operations::Operation;
 
 /// What is to be done with one request.
 #[derive(Clone, Default)]
@@ -18,14 +21,22 @@ pub(crate) struct Verdict {
     pub(crate) denials: Vec<Denial>,
     /// Close the connection instead of handling the request.
     pub(crate) drop: bool,
+    /// Close the connection by a reset, if it is to be closed.
+    pub(crate) reset: bool,
     /// Neither handle nor answer it.
     pub(crate) silence: bool,
     /// Do this to the cluster before the request is handled.
     pub(crate) operations: Vec<Operation>,
+    /// After the request was handled, do this to the cluster.
+    pub(crate) late_operations: Vec<Operation>,
     /// After the request was handled, answer as if it, or parts of it, had been refused.
     pub(crate) late_denials: Vec<Denial>,
     /// What the request is about, where its answer does not repeat it.
     pub(crate) whole: Place,
+    /// After the request was handled, change parts of the answer.
+    pub(crate) changes: Vec<(Change, Target)>,
+    /// After the request was handled, give these hints.
+    pub(crate) hints: Vec<(Hint, Target)>,
     /// After the request was handled, change the answer.
     pub(crate) edits: Vec<Edit>,
     /// After the request was handled, wait before the answer is written.
@@ -36,15 +47,23 @@ pub(crate) struct Verdict {
     pub(crate) silence_answer: bool,
     /// Tell the client to wait, and mute its connection for that time.
     pub(crate) throttle: Option<Duration>,
+    /// Write the answer as this version has it.
+    pub(crate) layout: Option<i16>,
+    /// What becomes of the bytes of the answer.
+    pub(crate) damages: Vec<Damage>,
 }
 
-/// Something that happens in the cluster just as a request comes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Another replica, or the named one, becomes the leader of a partition.
-    MoveLeader(Str, i32, Option<i32>),
-    /// The leader of a partition is elected again.
-    BumpLeaderEpoch(Str, i32),
+/// What is to be done with a new connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opening {
+    /// Reset it.
+    pub(crate) refuse: bool,
+    /// Read from it only after this time.
+    pub(crate) delay: Option<Duration>,
+    /// Never read from it.
+    pub(crate) black_hole: bool,
+    /// Do this to the cluster first.
+    pub(crate) operations: Vec<Operation>,
 }
 
 /// The parts of a request or an answer that a rule is about; without any, it is about the whole.
@@ -65,6 +84,11 @@ pub(crate) struct Denial {
 }
 
 impl Target {
+    /// Whether it is about the whole.
+    pub(crate) fn names_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether a part of a message is one of those meant. A group or a transactional id that the part does not tell is
     /// the request's own.
     pub(crate) fn fits(&self, place: &Place) -> bool {
@@ -124,25 +148,6 @@ impl Denial {
         let wanted = self.target.transactional_id.as_deref();
         let is_meant = !self.target.has_topic_or_partition() && wanted.is_none_or(|wanted| wanted == id);
         is_meant.then_some(self.code)
-    }
-}
-
-impl Operation {
-    /// Does it. What is impossible (a partition that is not there, a node that is no replica) changes nothing.
-    pub(crate) fn carry_out(&self, state: &mut State, now: Instant) {
-        match self {
-            Self::BumpLeaderEpoch(topic, partition) => state.bump_leader_epoch(topic, *partition, now),
-            Self::MoveLeader(topic, partition, to) => {
-                let away = || {
-                    let there = state.topics.partition(topic, *partition)?;
-                    let live = there.isr.iter().copied().filter(|node| state.nodes.is_up(*node));
-                    live.into_iter().find(|node| Some(*node) != there.leader)
-                };
-                if let Some(node) = to.or_else(away) {
-                    state.move_leader(topic, *partition, node, now);
-                }
-            }
-        }
     }
 }
 

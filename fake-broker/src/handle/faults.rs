@@ -1,8 +1,9 @@
 //! Rules, and the history of what clients asked.
 
 use super::FakeCluster;
-use crate::faults::{Apis, RuleBuilder};
+use crate::faults::{Apis, Book, Rule, RuleBuilder, RuleText};
 use crate::history::History;
+use crate::state::State;
 
 impl FakeCluster {
     /// Begins a rule: what is to happen to requests of an API (or of several, or of [`Apis::ANY`]).
@@ -21,7 +22,47 @@ impl FakeCluster {
     /// # }
     /// ```
     pub fn when(&self, apis: impl Into<Apis>) -> RuleBuilder {
-        RuleBuilder::new(self.look(|state| state.faults.book()), apis.into())
+        RuleBuilder::new(self.book(), apis.into(), self.running.shared.now())
+    }
+
+    /// Begins a rule about new connections: they can be refused, accepted late, or never read from.
+    ///
+    /// ```
+    /// use krafka_fake_broker::FakeCluster;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let fake = FakeCluster::builder().nodes(3).start_on_pipes();
+    /// let dead = fake.when_connecting().on(1).times(3).refuse();
+    /// # }
+    /// ```
+    pub fn when_connecting(&self) -> RuleBuilder {
+        RuleBuilder::connecting(self.book(), self.running.shared.now())
+    }
+
+    /// Puts a rule to work that is written in JSON, in the form that the control port takes.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, with the name of the field.
+    pub fn install_json(&self, rule: &str) -> Result<Rule, String> {
+        self.install(serde_json::from_str(rule).map_err(|error| error.to_string())?)
+    }
+
+    /// Puts a rule to work.
+    pub(crate) fn install(&self, rule: RuleText) -> Result<Rule, String> {
+        self.book().install(rule, self.running.shared.now())
+    }
+
+    /// Where the rules are written.
+    pub(crate) fn book(&self) -> Book {
+        self.look(|state| state.faults.book())
+    }
+
+    /// Returns what a test should not pass over: rules that have not acted, and, if the cluster is
+    /// [strict](crate::FakeClusterBuilder::strict), requests that Kafka refuses because they are wrong in themselves.
+    pub fn complaints(&self) -> Vec<String> {
+        self.look(complaints)
     }
 
     /// Ends all rules.
@@ -39,4 +80,10 @@ impl FakeCluster {
     pub fn history(&self) -> History {
         self.look(|state| state.history.clone())
     }
+}
+
+/// What a strict cluster complains of.
+pub(super) fn complaints(state: &State) -> Vec<String> {
+    let unfired = state.faults.unfired().into_iter().map(|rule| format!("a rule never acted: {rule}"));
+    unfired.chain(state.complaints.iter().cloned()).collect()
 }

@@ -7,6 +7,7 @@ use krafka_protocol::Str;
 use super::FakeCluster;
 use crate::coordinators::{self, CoordinatorKind};
 use crate::groups::{self, GroupView};
+use crate::offsets::Committed;
 
 impl FakeCluster {
     /// Returns a group as it is now, or `None` if nobody ever joined it.
@@ -29,6 +30,15 @@ impl FakeCluster {
             });
             flat.collect()
         })
+    }
+
+    /// Commits an offset for a group, as its members do, whether there are any or not.
+    pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
+        let committed = Committed { offset, leader_epoch: -1, metadata: metadata.into() };
+        self.control(|state, now| {
+            coordinators::ensure_topic(state, CoordinatorKind::Group);
+            state.offsets.commit(now, None, &group.into(), &topic.into(), partition, committed);
+        });
     }
 
     /// Returns the node that coordinates a group, or -1 when nobody does: its partition of `__consumer_offsets` has no

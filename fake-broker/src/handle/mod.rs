@@ -12,7 +12,10 @@ mod wait;
 pub use records::StoredRecord;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,7 +24,7 @@ use tokio::task::AbortHandle;
 use crate::builder::FakeClusterBuilder;
 use crate::cluster::Cluster;
 use crate::serve::pipe::Pipes;
-use crate::serve::{Shared, driver, tcp};
+use crate::serve::{Shared, control, driver, tcp};
 use crate::state::State;
 
 /// A running Kafka cluster that is not real, but answers as a real one does.
@@ -46,10 +49,25 @@ pub struct FakeCluster {
     running: Arc<Running>,
 }
 
+/// A handle that does not keep the cluster alive.
+#[derive(Clone)]
+pub(crate) struct WeakCluster {
+    running: Weak<Running>,
+}
+
+impl WeakCluster {
+    /// A handle that does, if there is one still.
+    pub(crate) fn upgrade(&self) -> Option<FakeCluster> {
+        self.running.upgrade().map(|running| FakeCluster { running })
+    }
+}
+
 /// A cluster and its tasks, which end with it.
 struct Running {
     shared: Arc<Shared>,
     tasks: Mutex<Vec<AbortHandle>>,
+    /// Whether the nodes listen on TCP.
+    is_on_tcp: AtomicBool,
 }
 
 impl FakeCluster {
@@ -59,7 +77,7 @@ impl FakeCluster {
     }
 
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { running: Arc::new(Running { shared, tasks: Mutex::new(Vec::new()) }) }
+        Self { running: Arc::new(Running { shared, tasks: Mutex::new(Vec::new()), is_on_tcp: AtomicBool::new(false) }) }
     }
 
     /// Returns what connects to the nodes in memory. Any client that can be given a stream can use it.
@@ -88,10 +106,16 @@ impl FakeCluster {
     }
 
     pub(crate) fn spawn_tcp(&self, listeners: Vec<tcp::Listener>) {
+        self.running.is_on_tcp.store(true, Ordering::Relaxed);
         for listener in listeners {
-            self.keep(tokio::spawn(tcp::accept(self.running.shared.clone(), listener)).abort_handle());
+            self.listen(listener);
         }
         self.spawn_timers();
+    }
+
+    /// Takes the connections of a node.
+    fn listen(&self, listener: tcp::Listener) {
+        self.keep(tokio::spawn(tcp::accept(self.running.shared.clone(), listener)).abort_handle());
     }
 
     pub(crate) fn spawn_timers(&self) {
@@ -102,9 +126,31 @@ impl FakeCluster {
         self.running.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 
+    /// Opens the control port, over which a test in any language breaks the cluster on purpose and looks into it: HTTP
+    /// with JSON, as `CONTROL.md` describes. Returns where it is. It closes with the cluster.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be listened on.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future leaves nothing behind.
+    pub async fn serve_control(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let (port, address) = control::bind(WeakCluster { running: Arc::downgrade(&self.running) }, address).await?;
+        self.keep(tokio::spawn(port).abort_handle());
+        Ok(address)
+    }
+
     /// Looks into the state.
-    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.running.shared.look(|cluster: &Cluster| look(cluster.state()))
+    }
+
+    /// Looks into the state, and at the clock.
+    pub(crate) fn look_at<T>(&self, look: impl FnOnce(&State, Instant) -> T) -> T {
+        let now = self.running.shared.now();
+        self.look(|state| look(state, now))
     }
 
     /// Changes the state, and lets waiting requests see it at once.
@@ -119,6 +165,14 @@ impl Drop for Running {
         for task in self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner) {
             task.abort();
         }
+        if std::thread::panicking() {
+            return;
+        }
+        let complaints = self.shared.look(|cluster: &Cluster| {
+            let state = cluster.state();
+            if state.config.strict { faults::complaints(state) } else { Vec::new() }
+        });
+        assert!(complaints.is_empty(), "the fake cluster is strict, and complains:\n{}", complaints.join("\n"));
     }
 }
 

@@ -1,6 +1,14 @@
 //! Controls of nodes: where they are, which is the controller, who dies and returns.
 
+use std::io;
+use std::sync::atomic::Ordering;
+
+use krafka_protocol::Str;
+
 use super::FakeCluster;
+use crate::cluster::Cluster;
+use crate::operations::{Durability, Operation};
+use crate::serve::tcp;
 
 impl FakeCluster {
     /// Returns the ids of all nodes, dead or alive.
@@ -33,22 +41,167 @@ impl FakeCluster {
     /// Takes a node down: its connections are cut, new ones are refused, and its partitions move to other replicas in
     /// sync. What was written stays: the replicas have it.
     pub fn crash(&self, node: i32) {
-        self.running.shared.step(|cluster, now| {
-            cluster.disconnect(node);
-            cluster.control(now, |state| state.node_died(node, now));
-        });
-        self.running.shared.nodes_changed();
+        self.expect(Operation::Crash { node, durability: Durability::KeepAll });
+    }
+
+    /// Takes a node down, and with it what it had not saved.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn crash_losing(&self, node: i32, durability: Durability) {
+        self.expect(Operation::Crash { node, durability });
     }
 
     /// Brings a node back up. It follows the leaders that there are, and leads only what nobody else may lead.
     pub fn restart(&self, node: i32) {
-        self.control(|state, now| state.node_returned(node, now));
-        self.running.shared.nodes_changed();
+        self.expect(Operation::Restart { node });
+    }
+
+    /// Stops a node in its tracks, as SIGSTOP does: its connections stay open, and nothing is read or answered until
+    /// [`resume`](Self::resume). Its partitions stay with it, as in Kafka until `broker.session.timeout.ms` is over;
+    /// the other nodes' timers go on.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn pause(&self, node: i32) {
+        self.expect(Operation::Pause { node });
+    }
+
+    /// Lets a paused node go on.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn resume(&self, node: i32) {
+        self.expect(Operation::Resume { node });
     }
 
     /// Cuts all connections of a node, which stays up.
     pub fn disconnect(&self, node: i32) {
-        self.running.shared.step(|cluster, _| cluster.disconnect(node));
+        self.expect(Operation::Disconnect { node });
+    }
+
+    /// Refuses new connections to a node, which stays up and keeps those that it has; or takes them again.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn refuse_connections(&self, node: i32, refuse: bool) {
+        self.expect(Operation::RefuseConnections { node, refuse });
+    }
+
+    /// Leaves a live node out of Metadata and DescribeCluster, or names it again. It serves all the same.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn hide_node(&self, node: i32, hidden: bool) {
+        self.expect(Operation::HideNode { node, hidden });
+    }
+
+    /// Changes where a node says it is. On TCP it listens there from now on, if the host is 127.0.0.1; connections that
+    /// there are stay.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn move_node(&self, node: i32, host: &str, port: u16) {
+        self.expect(Operation::MoveNode { node, host: host.to_owned(), port });
+    }
+
+    /// Adds a node with the next free id, and returns that. It listens like the others, and has no partitions yet.
+    ///
+    /// # Errors
+    ///
+    /// If there is no port to listen on.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future leaves nothing behind.
+    pub async fn add_node(&self) -> io::Result<i32> {
+        let node = self.nodes().into_iter().max().unwrap_or(0) + 1;
+        let listeners = self.look(|state| state.config.listeners.clone());
+        let is_on_tcp = self.running.is_on_tcp.load(Ordering::Relaxed);
+        let bound = if is_on_tcp { tcp::bind_node(&listeners, node).await? } else { Vec::new() };
+        let ports = if is_on_tcp { bound.iter().map(tcp::Listener::named).collect() } else { listeners.in_memory() };
+        let host = if is_on_tcp { "127.0.0.1".to_owned() } else { format!("broker-{node}") };
+        self.control(|state, _| state.add_node(node, Str::from(host), ports));
+        for listener in bound {
+            self.listen(listener);
+        }
+        Ok(node)
+    }
+
+    /// Takes a node out of the cluster for good. Partitions keep it among their replicas, as in Kafka.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn remove_node(&self, node: i32) {
+        self.expect(Operation::RemoveNode { node });
+    }
+
+    /// Freezes what a node answers to Metadata, DescribeTopicPartitions, DescribeCluster and FindCoordinator: it knows
+    /// the cluster as it is now, however it changes, until [`thaw_metadata`](Self::thaw_metadata).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn freeze_metadata(&self, node: i32) {
+        self.expect(Operation::FreezeMetadata { node });
+    }
+
+    /// Lets a node know the cluster as it is.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn thaw_metadata(&self, node: i32) {
+        self.expect(Operation::ThawMetadata { node });
+    }
+
+    /// Forgets all fetch sessions of a node, as when its cache is full of others.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn evict_fetch_sessions(&self, node: i32) {
+        self.expect(Operation::EvictFetchSessions { node });
+    }
+
+    /// Puts another cluster in the place of this one: its id changes, and clients that came before are told to
+    /// rebootstrap (129) in Metadata from version 13 on, and in ApiVersions from version 5 on if they say whom they mean.
+    pub fn swap_cluster_id(&self) {
+        self.expect(Operation::SwapClusterId { cluster_id: None });
+    }
+
+    /// Moves the cluster's time of day, forward or back. Timers are not touched: they count time that passes.
+    pub fn jump_clock(&self, by_ms: i64) {
+        self.expect(Operation::JumpClock { by_ms });
+    }
+
+    /// Does something to the cluster that is given as data.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be done, in words. Nothing has changed then.
+    pub fn change(&self, operation: &Operation) -> Result<(), String> {
+        self.running.shared.step(|cluster, now| cluster.command(operation, now))
+    }
+
+    /// Returns a copy of the cluster as it is, that goes its own way: a machine without sockets, which a test feeds with
+    /// [`Input`](crate::Input)s to see what the cluster would do.
+    pub fn snapshot(&self) -> Cluster {
+        self.running.shared.look(Clone::clone)
+    }
+
+    /// Does what is possible.
+    fn expect(&self, operation: Operation) {
+        if let Err(reason) = self.change(&operation) {
+            panic!("{reason}");
+        }
     }
 
     /// Returns how many connections a node has.

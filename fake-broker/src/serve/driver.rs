@@ -1,5 +1,6 @@
 //! The tasks of a running cluster: one for each connection, and one that waits for deadlines.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use krafka_protocol::frame::Frame;
 use krafka_protocol::{Machine, Str};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{Order, Port, Shared};
 use crate::cluster::Input;
@@ -19,13 +21,22 @@ const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 * 1024;
 
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// In order.
+    Closed,
+    /// The node wants it to look like a reset.
+    Reset,
+}
+
 /// Serves one connection to a port, until either side closes it.
-pub(crate) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) {
+pub(crate) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) -> End {
     #[cfg(feature = "tls")]
     if port.listener.is_tls() {
         return super::tls::serve(shared, port, stream).await;
     }
-    converse(shared, port, None, stream).await;
+    converse(shared, port, None, stream).await
 }
 
 /// Carries frames to and from the machine. `subject` is who the client's certificate says that it is.
@@ -34,47 +45,10 @@ pub(crate) async fn converse(
     port: Port,
     subject: Option<Str>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
-) {
-    let Some((connection, mut orders)) = shared.open(port, subject) else { return };
-    let _open = Open { shared: &shared, connection };
-    let (reader, mut writer) = tokio::io::split(stream);
-    let mut frames = Frames { reader, buffer: BytesMut::new() };
-    let mut outgoing = Frame::default();
-    let mut incoming = None;
-    let mut is_asked = false;
-    let mut is_finishing = false;
-    loop {
-        if is_finishing && !outgoing.has_remaining() {
-            return;
-        }
-        // The machine is asked only when the answer before was written: Kafka does not look at the next request
-        // earlier.
-        if is_asked
-            && !outgoing.has_remaining()
-            && let Some(frame) = incoming.take()
-        {
-            is_asked = false;
-            shared.step(|cluster, now| cluster.handle(Input::Received { connection, frame }, now));
-        }
-        tokio::select! {
-            // Orders come first, so that a node that crashed writes nothing more; then writing, which makes room; at
-            // last reading, at most one request ahead, which also shows when the client is gone.
-            biased;
-            order = orders.recv() => match order {
-                Some(Order::Write(frame)) => outgoing = frame,
-                Some(Order::Read) => is_asked = true,
-                Some(Order::Finish) => is_finishing = true,
-                Some(Order::Close) | None => return,
-            },
-            written = writer.write_buf(&mut outgoing), if outgoing.has_remaining() => match written {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            },
-            frame = frames.next(), if incoming.is_none() && !is_finishing => match frame {
-                Ok(Some(frame)) => incoming = Some(frame),
-                Ok(None) | Err(_) => return,
-            },
-        }
+) -> End {
+    match Open::new(shared, port, subject) {
+        Some(open) => open.serve(stream).await,
+        None => End::Closed,
     }
 }
 
@@ -97,13 +71,88 @@ pub(crate) async fn run_timers(shared: Arc<Shared>) {
     }
 }
 
-/// Tells the machine that the connection is gone, however its task ends.
-struct Open<'a> {
-    shared: &'a Shared,
+/// A connection that the machine knows of. It learns that the connection is gone, however this ends.
+pub(crate) struct Open {
+    shared: Arc<Shared>,
     connection: ConnectionId,
+    orders: UnboundedReceiver<Order>,
+    /// Whether the machine is ready for the next request.
+    is_asked: bool,
 }
 
-impl Drop for Open<'_> {
+impl Open {
+    /// Opens a connection to a node. Returns nothing when the cluster has ended.
+    pub(crate) fn new(shared: Arc<Shared>, port: Port, subject: Option<Str>) -> Option<Self> {
+        let (connection, orders) = shared.open(port, subject)?;
+        Some(Self { shared, connection, orders, is_asked: false })
+    }
+
+    /// Whether the node refused the connection at once. Asked before it is served.
+    pub(crate) fn is_refused(&mut self) -> bool {
+        match self.orders.try_recv() {
+            Ok(Order::Reset | Order::Close) => return true,
+            Ok(Order::Read) => self.is_asked = true,
+            // Nothing was asked yet, so that nothing else is ordered.
+            Ok(Order::Write(_) | Order::Finish) | Err(_) => {}
+        }
+        false
+    }
+
+    /// Serves the connection, until either side closes it.
+    pub(crate) async fn serve(mut self, stream: impl AsyncRead + AsyncWrite + Unpin) -> End {
+        let connection = self.connection;
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut frames = Frames { reader, buffer: BytesMut::new() };
+        let mut outgoing = Frame::default();
+        let mut queue = VecDeque::new();
+        let mut incoming = None;
+        let mut ending = None;
+        loop {
+            if !outgoing.has_remaining()
+                && let Some(frame) = queue.pop_front()
+            {
+                outgoing = frame;
+            }
+            if let Some(end) = ending
+                && !outgoing.has_remaining()
+            {
+                return end;
+            }
+            // The machine is asked only when the answer before was written: Kafka does not look at the next request
+            // earlier.
+            if self.is_asked
+                && !outgoing.has_remaining()
+                && let Some(frame) = incoming.take()
+            {
+                self.is_asked = false;
+                self.shared.step(|cluster, now| cluster.handle(Input::Received { connection, frame }, now));
+            }
+            tokio::select! {
+                // Orders come first, so that a node that crashed writes nothing more; then writing, which makes room; at
+                // last reading, at most one request ahead, which also shows when the client is gone.
+                biased;
+                order = self.orders.recv() => match order {
+                    // An answer that comes in pieces is more than one.
+                    Some(Order::Write(frame)) => queue.push_back(frame),
+                    Some(Order::Read) => self.is_asked = true,
+                    Some(Order::Finish) => ending = Some(End::Closed),
+                    Some(Order::Reset) => ending = Some(End::Reset),
+                    Some(Order::Close) | None => return End::Closed,
+                },
+                written = writer.write_buf(&mut outgoing), if outgoing.has_remaining() => match written {
+                    Ok(0) | Err(_) => return End::Closed,
+                    Ok(_) => {}
+                },
+                frame = frames.next(), if incoming.is_none() && ending.is_none() => match frame {
+                    Ok(Some(frame)) => incoming = Some(frame),
+                    Ok(None) | Err(_) => return End::Closed,
+                },
+            }
+        }
+    }
+}
+
+impl Drop for Open {
     fn drop(&mut self) {
         self.shared.closed(self.connection);
     }

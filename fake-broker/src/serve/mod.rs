@@ -4,6 +4,7 @@
 //! connection is a task that reads, asks the machine, and writes what it is told to; one more task sleeps until the
 //! machine's next deadline.
 
+pub(crate) mod control;
 pub(crate) mod driver;
 pub(crate) mod pipe;
 pub(crate) mod tcp;
@@ -31,7 +32,7 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
     /// Told when the machine's deadline came closer than the sleeping task knows.
     deadline_moved: Notify,
-    /// Counts the changes of which nodes are up, for those who listen on their ports.
+    /// Counts the changes of who listens where, for those who listen on the ports.
     nodes_changed: watch::Sender<u64>,
     /// What new connections of TLS listeners begin with.
     #[cfg(feature = "tls")]
@@ -71,6 +72,8 @@ pub(crate) enum Order {
     Finish,
     /// Close the connection, whatever is not written yet.
     Close,
+    /// Reset the connection.
+    Reset,
 }
 
 impl Shared {
@@ -90,6 +93,11 @@ impl Shared {
             acceptor: Mutex::new(None),
             steps: Hits::default(),
         })
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     /// Looks into the machine.
@@ -144,7 +152,7 @@ impl Shared {
         core.ended = true;
         core.orders.clear();
         drop(core);
-        self.nodes_changed();
+        self.nodes_changed.send_modify(|_| ());
     }
 
     /// Whether connections to a node may go on.
@@ -171,11 +179,6 @@ impl Shared {
         &self.steps
     }
 
-    /// Tells those who listen that a node went down or came up.
-    pub(crate) fn nodes_changed(&self) {
-        self.nodes_changed.send_modify(|changes| *changes += 1);
-    }
-
     /// Notes what the machine waits for now, and says how long that is from now.
     fn until_deadline(&self) -> Option<Duration> {
         let mut core = self.lock();
@@ -190,12 +193,15 @@ impl Shared {
                 Action::Read { connection } => (connection, Order::Read),
                 Action::Finish { connection } => (connection, Order::Finish),
                 Action::Close { connection } => (connection, Order::Close),
+                Action::Reset { connection } => (connection, Order::Reset),
             };
             if let Some(orders) = core.orders.get(&connection) {
                 // A task that is gone reports that its connection is closed; until then its orders go nowhere.
                 let _ = orders.send(order);
             }
         }
+        let changes = core.cluster.state().nodes.changes();
+        self.nodes_changed.send_if_modified(|known| std::mem::replace(known, changes) != changes);
         let deadline = core.cluster.deadline();
         if deadline.is_some_and(|deadline| core.deadline.is_none_or(|known| deadline < known)) {
             core.deadline = deadline;

@@ -8,9 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
-use super::{Port, Shared, driver};
+use super::driver::{self, End};
+use super::{Port, Shared};
 use crate::listeners::{Listeners, SecurityProtocol};
 
 /// How long a node waits before it tries again, when its port or a connection could not be had.
@@ -55,16 +56,31 @@ pub(crate) async fn bind(protocols: &Listeners, nodes: i32, base: Option<u16>) -
     Ok(listeners)
 }
 
-/// Accepts the connections of a node whenever it is up, for as long as it is awaited.
+/// Listens for one more node, on any ports.
+pub(crate) async fn bind_node(protocols: &Listeners, node: i32) -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for listener in protocols.iter() {
+        listeners.push(Listener::bind(Port { node, listener }, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?);
+    }
+    Ok(listeners)
+}
+
+/// Accepts the connections of a node whenever it listens, for as long as it is awaited. A node that says that it is at
+/// another port of 127.0.0.1 listens there.
 pub(crate) async fn accept(shared: Arc<Shared>, listener: Listener) {
-    let (port, address) = (listener.port, listener.address);
+    let port = listener.port;
     let node = port.node;
     let mut listener = Some(listener);
     let mut changes = shared.nodes_changed.subscribe();
     loop {
-        let is_up = shared.look(|cluster| cluster.state().nodes.is_up(node));
-        match &listener {
-            Some(open) if is_up => tokio::select! {
+        let wanted = shared.look(|cluster| {
+            let nodes = &cluster.state().nodes;
+            let number = *nodes.find(node)?.ports.get(&port.listener)?;
+            nodes.is_listening(node).then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, number)))
+        });
+        listener = listener.filter(|open| Some(open.address) == wanted);
+        match (&listener, wanted) {
+            (Some(open), _) => tokio::select! {
                 // A node that went down stops to accept first.
                 biased;
                 changed = changes.changed() => if changed.is_err() { return },
@@ -72,25 +88,32 @@ pub(crate) async fn accept(shared: Arc<Shared>, listener: Listener) {
                     Ok((stream, _)) => {
                         // Answers are small and awaited; Kafka sets the same.
                         let _ = stream.set_nodelay(true);
-                        tokio::spawn(driver::serve(shared.clone(), port, stream));
+                        tokio::spawn(serve(shared.clone(), port, stream));
                     }
                     // Most likely there are no more file handles: the next one comes when a connection ends.
                     Err(_) => tokio::time::sleep(RETRY_DELAY).await,
                 },
             },
-            None if is_up => match Listener::bind(port, address).await {
+            (None, Some(address)) => match Listener::bind(port, address).await {
                 Ok(open) => listener = Some(open),
                 Err(error) => {
-                    tracing::warn!(%error, node, "a node cannot listen on its port again");
+                    tracing::warn!(%error, node, "a node cannot listen on its port");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             },
-            _ => {
-                listener = None;
+            (None, None) => {
                 if changes.changed().await.is_err() {
                     return;
                 }
             }
         }
+    }
+}
+
+/// Serves a connection, and resets it in the end if the node wants that.
+async fn serve(shared: Arc<Shared>, port: Port, mut stream: TcpStream) {
+    if driver::serve(shared, port, &mut stream).await == End::Reset {
+        // What is closed without lingering sends a reset. If the system refuses, the client sees an end.
+        let _ = stream.set_zero_linger();
     }
 }

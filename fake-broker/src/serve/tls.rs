@@ -14,7 +14,8 @@ use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Port, Shared, driver};
+use super::driver::{self, End};
+use super::{Port, Shared};
 use crate::security::subject;
 
 /// Whether a client must show a certificate: Kafka's `ssl.client.auth`.
@@ -102,8 +103,8 @@ impl std::fmt::Debug for ServerTls {
 }
 
 /// Serves one connection inside of TLS. Who cannot agree with us on TLS is not heard.
-pub(super) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) {
-    let Some(config) = shared.acceptor() else { return };
+pub(super) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) -> End {
+    let Some(config) = shared.acceptor() else { return End::Closed };
     let mut changes = shared.nodes_changed.subscribe();
     let handshake = TlsAcceptor::from(config).accept(stream);
     tokio::pin!(handshake);
@@ -111,12 +112,12 @@ pub(super) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRea
         tokio::select! {
             // A client that is silent in the middle of a handshake must not outlive the node.
             biased;
-            changed = changes.changed() => if changed.is_err() || !shared.is_up(port.node) { return },
+            changed = changes.changed() => if changed.is_err() || !shared.is_up(port.node) { return End::Closed },
             done = &mut handshake => match done {
                 Ok(stream) => break stream,
                 Err(error) => {
                     tracing::debug!(%error, node = port.node, "a TLS handshake failed");
-                    return;
+                    return End::Closed;
                 }
             },
         }
@@ -125,9 +126,9 @@ pub(super) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRea
     let subject = match certificate.map(|certificate| subject::of_certificate(certificate)) {
         None => None,
         Some(Some(subject)) => Some(Str::from(subject)),
-        Some(None) => return,
+        Some(None) => return End::Closed,
     };
-    driver::converse(shared, port, subject, stream).await;
+    driver::converse(shared, port, subject, stream).await
 }
 
 fn certificates(what: &str, pem: &[u8]) -> io::Result<Vec<CertificateDer<'static>>> {

@@ -67,6 +67,7 @@ impl Run {
                 Action::Read { connection } => format!("{connection} read"),
                 Action::Finish { connection } => format!("{connection} finish"),
                 Action::Close { connection } => format!("{connection} close"),
+                Action::Reset { connection } => format!("{connection} reset"),
             });
         }
         assert!(self.cluster.deadline().is_none_or(|deadline| deadline > self.now), "a drained machine is not late");

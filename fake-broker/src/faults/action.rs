@@ -1,0 +1,147 @@
+//! What a rule does to the requests, or new connections, that it matches.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::after_apply;
+use super::damage::Damage;
+use super::hints::Hint;
+use super::names::{Code, millis};
+use super::selector::{Event, Selector};
+use crate::context::Context;
+use crate::operations::Operation;
+
+/// Changes an answer.
+pub(crate) type Edit = Arc<dyn Fn(&mut AnyResponse) + Send + Sync>;
+
+/// What a rule does.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Action {
+    /// Counts.
+    Observe,
+    /// Answers an error.
+    ReplyError(Code),
+    /// Tells the client to be silent, and mutes its connection.
+    #[serde(rename = "throttle_ms", with = "millis")]
+    Throttle(Duration),
+    /// Waits.
+    #[serde(rename = "delay_ms", with = "millis")]
+    Delay(Duration),
+    /// Closes the connection.
+    DropConnection,
+    /// Resets the connection.
+    ResetConnection,
+    /// Answers nothing, for ever.
+    Silence,
+    /// Answers that the client shall start again from its bootstrap servers.
+    Rebootstrap,
+    /// Makes the client's epoch one of the past.
+    FenceEpoch,
+    /// Moves the leaders of the partitions that are asked for.
+    MoveLeader(i32),
+    /// The same, to any other replica.
+    MoveLeaderAway,
+    /// Leaves entities out of the answer.
+    DropEntity,
+    /// Has entities in the answer twice.
+    DuplicateEntity,
+    /// Sets a field of the answer.
+    Set {
+        /// The field, named by those on the way to it with dots between.
+        field: String,
+        /// Its value.
+        value: Value,
+    },
+    /// Gives the client a wrong hint.
+    Hint(Hint),
+    /// Writes the answer as another version has it.
+    Layout(i16),
+    /// Harms the bytes of the answer.
+    Damage(Damage),
+    /// Does something to the cluster.
+    ChangeCluster(Operation),
+    /// Refuses a new connection.
+    Refuse,
+    /// Lets a new connection wait before it is served.
+    #[serde(rename = "slow_accept_ms", with = "millis")]
+    SlowAccept(Duration),
+    /// Takes a new connection and never reads from it.
+    BlackHole,
+    /// Changes the answer by a function.
+    #[serde(skip)]
+    Edit(Edit),
+}
+
+impl Action {
+    /// Says what is wrong with a rule that does this to what the selector names: it could never act, or Kafka could
+    /// never do so.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub(crate) fn check(&self, selector: &Selector, after_handling: bool) -> Result<(), String> {
+        let connects = matches!(self, Self::Refuse | Self::SlowAccept(_) | Self::BlackHole);
+        match selector.event {
+            Event::Connect if !connects && !matches!(self, Self::Observe | Self::ChangeCluster(_)) => {
+                return Err(format!("a connection has no request yet, so that a rule cannot {self}"));
+            }
+            Event::Request if connects => {
+                return Err(format!("to {self} is for rules whose event is \"connect\""));
+            }
+            _ => {}
+        }
+        match self {
+            Self::ReplyError(Code(code)) if after_handling => after_apply::check(&selector.apis, *code),
+            Self::Set { field, value } => super::answers::check_field(&selector.apis, field, value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it can be said in this API and version.
+    pub(crate) fn can_act_on(&self, cx: &Context, after_handling: bool) -> bool {
+        match self {
+            // A Metadata answer before version 13 has no room for the error.
+            Self::Rebootstrap => cx.key == ApiKey::Metadata && cx.version >= 13,
+            Self::FenceEpoch => super::fencing::fencing(cx.key).is_some(),
+            Self::ReplyError(Code(code)) if after_handling => after_apply::can_give(cx.key, *code),
+            Self::Hint(hint) => hint.fits(cx.key, cx.version),
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Observe => f.write_str("observe"),
+            Self::ReplyError(Code(code)) if ErrorCode::ALL.contains(code) => write!(f, "answer {}", code.name()),
+            Self::ReplyError(Code(code)) => write!(f, "answer the error {}", code.0),
+            Self::Throttle(time) => write!(f, "throttle for {time:?}"),
+            Self::Delay(time) => write!(f, "delay by {time:?}"),
+            Self::DropConnection => f.write_str("drop the connection"),
+            Self::ResetConnection => f.write_str("reset the connection"),
+            Self::Silence => f.write_str("silence"),
+            Self::Rebootstrap => f.write_str("rebootstrap"),
+            Self::FenceEpoch => f.write_str("fence the epoch"),
+            Self::MoveLeader(node) => write!(f, "move the leader to {node}"),
+            Self::MoveLeaderAway => f.write_str("move the leader"),
+            Self::DropEntity => f.write_str("leave it out of the answer"),
+            Self::DuplicateEntity => f.write_str("answer it twice"),
+            Self::Set { field, value } => write!(f, "set {field} to {value}"),
+            Self::Hint(hint) => write!(f, "give a wrong hint: {hint:?}"),
+            Self::Layout(version) => write!(f, "answer as version {version}"),
+            Self::Damage(damage) => write!(f, "damage the answer: {damage:?}"),
+            Self::ChangeCluster(operation) => write!(f, "change the cluster: {operation:?}"),
+            Self::Refuse => f.write_str("refuse the connection"),
+            Self::SlowAccept(time) => write!(f, "accept {time:?} late"),
+            Self::BlackHole => f.write_str("never read from the connection"),
+            Self::Edit(_) => f.write_str("edit the answer"),
+        }
+    }
+}

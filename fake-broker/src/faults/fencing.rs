@@ -1,0 +1,37 @@
+//! How a client's epoch becomes one of the past.
+
+use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
+
+/// What fences the client of an API.
+pub(crate) enum Fencing {
+    /// It knows the leader by its epoch: there is an election, which the same leader wins.
+    Leader,
+    /// It is fenced with an error, as if another had taken its place.
+    Code(ErrorCode),
+}
+
+pub(crate) fn fencing(key: ApiKey) -> Option<Fencing> {
+    match key {
+        ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => Some(Fencing::Leader),
+        ApiKey::Produce => Some(Fencing::Code(ErrorCode::INVALID_PRODUCER_EPOCH)),
+        ApiKey::InitProducerId | ApiKey::AddPartitionsToTxn | ApiKey::AddOffsetsToTxn | ApiKey::EndTxn => {
+            Some(Fencing::Code(ErrorCode::PRODUCER_FENCED))
+        }
+        ApiKey::SyncGroup | ApiKey::Heartbeat | ApiKey::OffsetCommit => {
+            Some(Fencing::Code(ErrorCode::ILLEGAL_GENERATION))
+        }
+        ApiKey::ConsumerGroupHeartbeat => Some(Fencing::Code(ErrorCode::FENCED_MEMBER_EPOCH)),
+        _ => None,
+    }
+}
+
+/// Makes an answer that of a broker to a client that must forget the cluster it knows (KIP-1102).
+pub(crate) fn rebootstrap(response: &mut AnyResponse) {
+    if let AnyResponse::Metadata(metadata) = response {
+        metadata.error_code = ErrorCode::REBOOTSTRAP_REQUIRED.0;
+        metadata.brokers.clear();
+        metadata.topics.clear();
+        metadata.cluster_id = None;
+        metadata.controller_id = -1;
+    }
+}

@@ -1,0 +1,201 @@
+//! Which requests, or new connections, a rule is about.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use krafka_protocol::{AnyRequest, Str};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::entities::Entities;
+use super::names::{Api, Id};
+use super::tree::{Node, Tree};
+use super::verdict::Target;
+use crate::context::Context;
+
+/// Asks a question about a request.
+pub(crate) type Predicate = Arc<dyn Fn(&AnyRequest) -> bool + Send + Sync>;
+
+/// What a rule waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// A node begins to work on a request.
+    #[default]
+    Request,
+    /// A client connects to a node.
+    Connect,
+}
+
+/// What must all hold for a request to match. What a request does not carry, it does not match: a rule for a topic
+/// never matches a Heartbeat.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Selector {
+    #[serde(skip_serializing_if = "is_default")]
+    pub(crate) event: Event,
+    /// Any API, if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) apis: Vec<Api>,
+    /// The lowest and the highest version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) versions: Option<[i16; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) connection: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) topic: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) topic_id: Option<Id>,
+    /// Any partition, if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) partitions: Vec<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transactional_id: Option<String>,
+    /// The name of what a configuration belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resource: Option<String>,
+    /// Fields of the request that must have these values, each named by the fields on the way to it with dots between.
+    /// One element of an array is enough.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) fields: BTreeMap<String, Value>,
+    #[serde(skip)]
+    pub(crate) predicate: Option<Predicate>,
+}
+
+impl Selector {
+    /// Whether a request is one of those meant.
+    pub(crate) fn matches(&self, cx: &Context, request: &AnyRequest, entities: &Entities) -> bool {
+        let has = |wanted: &Option<String>, names: &[Str]| {
+            wanted.as_ref().is_none_or(|wanted| names.iter().any(|name| **name == **wanted))
+        };
+        self.event == Event::Request
+            && (self.apis.is_empty() || self.apis.contains(&Api(cx.key)))
+            && self.versions.is_none_or(|[min, max]| (min..=max).contains(&cx.version))
+            && self.node.is_none_or(|node| node == cx.node)
+            && self.connection.is_none_or(|connection| connection == cx.connection.0)
+            && (self.client_id.is_none() || self.client_id.as_deref() == cx.client_id.as_deref())
+            && has(&self.group, &entities.groups)
+            && has(&self.transactional_id, &entities.transactional_ids)
+            && has(&self.resource, &entities.resources)
+            && (self.topic.is_none() || self.topics_of(entities).next().is_some())
+            && self.topic_id.is_none_or(|id| entities.topic_ids.iter().any(|(named, _)| *named == id.0))
+            && (self.partitions.is_empty() || self.partitions_of(entities).next().is_some())
+            && self.fields_match(request)
+            && self.predicate.as_ref().is_none_or(|holds| holds(request))
+    }
+
+    /// Whether a new connection is one of those meant.
+    pub(crate) fn matches_connection(&self, connection: u64, node: i32) -> bool {
+        self.event == Event::Connect
+            && self.node.is_none_or(|wanted| wanted == node)
+            && self.connection.is_none_or(|wanted| wanted == connection)
+    }
+
+    /// The parts of a request that the rule is about.
+    pub(crate) fn target(&self, entities: &Entities) -> Target {
+        let text = |name: &Option<String>| name.as_deref().map(Str::from);
+        let by_id = || self.topic_id.and_then(|id| entities.name_of(id.0));
+        Target {
+            topic: text(&self.topic).or_else(by_id),
+            partitions: self.partitions.clone(),
+            group: text(&self.group),
+            transactional_id: text(&self.transactional_id),
+            resource: text(&self.resource),
+        }
+    }
+
+    /// The partitions of a request that the rule is about.
+    pub(crate) fn partitions_of<'a>(&'a self, entities: &'a Entities) -> impl Iterator<Item = (Str, i32)> + 'a {
+        let partitions = self.topics_of(entities).flat_map(|(topic, ps)| ps.iter().map(|p| (topic.clone(), *p)));
+        partitions.filter(|(_, p)| self.partitions.is_empty() || self.partitions.contains(p))
+    }
+
+    fn topics_of<'a>(&'a self, entities: &'a Entities) -> impl Iterator<Item = &'a (Str, Vec<i32>)> {
+        let by_id = self.topic_id.map(|id| entities.name_of(id.0));
+        entities.topics.iter().filter(move |(topic, _)| {
+            self.topic.as_ref().is_none_or(|wanted| **wanted == **topic)
+                && by_id.as_ref().is_none_or(|wanted| wanted.as_ref() == Some(topic))
+        })
+    }
+
+    fn fields_match(&self, request: &AnyRequest) -> bool {
+        if self.fields.is_empty() {
+            return true;
+        }
+        let node = Node::of(request.structure());
+        self.fields.iter().all(|(path, wanted)| {
+            let path: Vec<&str> = path.split('.').collect();
+            any_at(&node, &path, wanted)
+        })
+    }
+}
+
+/// Whether a field on the path, in any element of the arrays on the way, has the value.
+fn any_at(node: &Node, path: &[&str], wanted: &Value) -> bool {
+    let [first, rest @ ..] = path else { return false };
+    let Some(value) = node.get(first) else { return false };
+    let holds = |value: &Tree| match value {
+        Tree::Struct(inner) if !rest.is_empty() => any_at(inner, rest, wanted),
+        value => rest.is_empty() && value.to_json() == *wanted,
+    };
+    match value {
+        Tree::Array(elements) if rest.is_empty() => value.to_json() == *wanted || elements.iter().any(holds),
+        Tree::Array(elements) => elements.iter().any(holds),
+        value => holds(value),
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.apis.iter().map(|api| api.0.name()).collect();
+        f.write_str(match self.event {
+            Event::Connect => "a connection",
+            Event::Request if names.is_empty() => "any request",
+            Event::Request => "",
+        })?;
+        f.write_str(&names.join(" or "))?;
+        if let Some([min, max]) = self.versions {
+            write!(f, " in version {min} to {max}")?;
+        }
+        if let Some(node) = self.node {
+            write!(f, " on node {node}")?;
+        }
+        if let Some(connection) = self.connection {
+            write!(f, " on connection {connection}")?;
+        }
+        let partitions: Vec<String> = self.partitions.iter().map(ToString::to_string).collect();
+        let topic = self.topic.clone().or_else(|| self.topic_id.map(|id| id.0.to_string()));
+        match (topic, partitions.join(",")) {
+            (Some(topic), partitions) if partitions.is_empty() => write!(f, " for {topic}")?,
+            (Some(topic), partitions) => write!(f, " for {topic}-{partitions}")?,
+            (None, partitions) if partitions.is_empty() => {}
+            (None, partitions) => write!(f, " for partition {partitions}")?,
+        }
+        let others = [
+            (" of group ", &self.group),
+            (" of transactional id ", &self.transactional_id),
+            (" for the resource ", &self.resource),
+            (" of client ", &self.client_id),
+        ];
+        for (what, name) in others {
+            if let Some(name) = name {
+                write!(f, "{what}{name}")?;
+            }
+        }
+        for (path, value) in &self.fields {
+            write!(f, " with {path} = {value}")?;
+        }
+        if self.predicate.is_some() { f.write_str(" that matches") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a rule does: the words that end it, one for each action.
+//!
+//! They stand in the order of the layers: the request, its answer, the bytes of the answer, the connection, the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use krafka_protocol::{AnyResponse, ErrorCode};
+
+use super::action::Action;
+use super::builder::{Rule, RuleBuilder};
+use super::damage::Damage;
+use super::hints::Hint;
+use super::names::Code;
+use crate::operations::Operation;
+
+impl RuleBuilder {
+    /// Answers an error: to the topic or partition that the rule names and to nothing else, or else to all that is
+    /// asked for. What is refused has no effect, unless it comes [after handling](Self::after_handling), which only some
+    /// APIs can do and with only some codes. NOT_ENOUGH_REPLICAS_AFTER_APPEND comes after the deed by itself.
+    ///
+    /// # Panics
+    ///
+    /// If no broker could answer so after the deed; the text says which errors the API can give then.
+    pub fn reply_error(self, code: ErrorCode) -> Rule {
+        self.install(Action::ReplyError(Code(code)))
+    }
+
+    /// Tells the client to be silent for this time. The answer is sent at once, and the connection is not read from
+    /// until the time is over, as Kafka does since version 2.0 (KIP-219).
+    pub fn throttle(self, time: Duration) -> Rule {
+        self.install(Action::Throttle(time))
+    }
+
+    /// Handles the request later, or answers it later if [after handling](Self::after_handling). What is behind it on
+    /// its connection waits too.
+    pub fn delay(self, time: Duration) -> Rule {
+        self.install(Action::Delay(time))
+    }
+
+    /// Closes the connection instead of handling the request, or of answering it.
+    pub fn drop_connection(self) -> Rule {
+        self.install(Action::DropConnection)
+    }
+
+    /// Never answers the request, nor anything behind it on its connection.
+    pub fn silence(self) -> Rule {
+        self.install(Action::Silence)
+    }
+
+    /// Answers Metadata (from version 13 on) with REBOOTSTRAP_REQUIRED, 129: the client must forget the cluster that it
+    /// knows and begin again from its bootstrap servers (KIP-1102).
+    pub fn rebootstrap(self) -> Rule {
+        self.install(Action::Rebootstrap)
+    }
+
+    /// Makes the client's epoch one of the past. For Fetch, ListOffsets and OffsetForLeaderEpoch the leader is elected
+    /// again just before, so a client that tells the epoch it knows gets FENCED_LEADER_EPOCH. Produce is answered
+    /// INVALID_PRODUCER_EPOCH, InitProducerId PRODUCER_FENCED, and a group's SyncGroup, Heartbeat and OffsetCommit
+    /// ILLEGAL_GENERATION.
+    pub fn fence_epoch(self) -> Rule {
+        self.install(Action::FenceEpoch)
+    }
+
+    /// Moves the leaders of the partitions that the request is about to this node, just before it is handled.
+    pub fn move_leader(self, to: i32) -> Rule {
+        self.install(Action::MoveLeader(to))
+    }
+
+    /// Moves the leaders of the partitions that the request is about to other replicas, just before it is handled.
+    pub fn move_leader_away(self) -> Rule {
+        self.install(Action::MoveLeaderAway)
+    }
+
+    /// Changes the answer before it is written.
+    pub fn edit(self, edit: impl Fn(&mut AnyResponse) + Send + Sync + 'static) -> Rule {
+        self.install(Action::Edit(Arc::new(edit)))
+    }
+
+    /// Does nothing but count.
+    pub fn observe(self) -> Rule {
+        self.install(Action::Observe)
+    }
+
+    /// Resets the connection (RST) instead of handling the request, or of answering it. On TCP the client sees a reset;
+    /// in memory, too.
+    pub fn reset_connection(self) -> Rule {
+        self.install(Action::ResetConnection)
+    }
+
+    /// Leaves what the rule names (a topic, a partition, a group) out of the answer; if it names nothing, the answer's
+    /// first entity.
+    pub fn drop_entity(self) -> Rule {
+        self.install(Action::DropEntity)
+    }
+
+    /// Answers twice what the rule names; if it names nothing, the answer's first entity.
+    pub fn duplicate_entity(self) -> Rule {
+        self.install(Action::DuplicateEntity)
+    }
+
+    /// Sets a field of the answer, in the parts that the rule names. The field is called by the names that our structs
+    /// give it and those around it, with dots between: `topics.partitions.leader_id`.
+    ///
+    /// # Panics
+    ///
+    /// If the rule names no API, or one whose answers have no such field, or the value does not fit.
+    pub fn set(self, field: impl Into<String>, value: impl Into<serde_json::Value>) -> Rule {
+        self.install(Action::Set { field: field.into(), value: value.into() })
+    }
+
+    /// Gives a wrong hint, or none, in the parts of the answer that the rule names. Answers without room for it are
+    /// left alone, and do not count.
+    pub fn hint(self, hint: Hint) -> Rule {
+        self.install(Action::Hint(hint))
+    }
+
+    /// Writes the answer as another version of the API has it, under the version that was asked for.
+    pub fn layout(self, version: i16) -> Rule {
+        self.install(Action::Layout(version))
+    }
+
+    /// Harms the bytes of the answer.
+    pub fn damage(self, damage: Damage) -> Rule {
+        self.install(Action::Damage(damage))
+    }
+
+    /// Writes the answer in pieces of so many bytes, with a pause between them.
+    pub fn chunk(self, bytes: usize, pause: Duration) -> Rule {
+        self.damage(Damage::Chunk { bytes, pause })
+    }
+
+    /// Does something to the cluster just before the request is handled, or just before it is answered if
+    /// [after handling](Self::after_handling).
+    pub fn change_cluster(self, operation: Operation) -> Rule {
+        self.install(Action::ChangeCluster(operation))
+    }
+
+    /// Refuses the new connection; on TCP, where the system has taken it already, it is reset at once. Only for rules that begin with
+    /// [`when_connecting`](crate::FakeCluster::when_connecting).
+    pub fn refuse(self) -> Rule {
+        self.install(Action::Refuse)
+    }
+
+    /// Takes the new connection, and reads from it only after this time.
+    pub fn slow_accept(self, time: Duration) -> Rule {
+        self.install(Action::SlowAccept(time))
+    }
+
+    /// Takes the new connection, and never reads from it.
+    pub fn black_hole(self) -> Rule {
+        self.install(Action::BlackHole)
+    }
+}

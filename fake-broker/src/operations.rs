@@ -1,0 +1,402 @@
+//! What can be done to a running cluster, as data: a test calls it on [`FakeCluster`](crate::FakeCluster), a rule does it
+//! in the moment that a request comes, and the control port takes it as JSON.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use krafka_protocol::Str;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::Cluster;
+use crate::coordinators::{self, CoordinatorKind};
+use crate::faults::{RuleText, millis};
+use crate::listeners::SecurityProtocol;
+use crate::nodes::Node;
+use crate::state::State;
+use crate::topics::{self, Partition};
+
+/// Something to do to a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names of the fields say it, and mean the same everywhere")]
+pub enum Operation {
+    /// Creates a topic with the cluster's replication factor.
+    CreateTopic {
+        topic: String,
+        #[serde(default = "one")]
+        partitions: i32,
+    },
+    /// Deletes a topic with all its records.
+    DeleteTopic { topic: String },
+    /// Gives a topic more partitions, so that it has `total` of them.
+    AddPartitions { topic: String, total: i32 },
+    /// Makes a node the leader of a partition, and a replica if it is none; without a node, another replica in sync.
+    MoveLeader {
+        topic: String,
+        partition: i32,
+        #[serde(default)]
+        node: Option<i32>,
+    },
+    /// Elects the leader of a partition again: only the epoch changes.
+    BumpLeaderEpoch { topic: String, partition: i32 },
+    /// Loses the records from `offset` on, as an unclean election does.
+    Truncate { topic: String, partition: i32, offset: i64 },
+    /// Deletes the records below an offset, as retention does.
+    DeleteRecords { topic: String, partition: i32, before: i64 },
+    /// Makes a follower stop fetching.
+    Lag { topic: String, partition: i32, node: i32 },
+    /// Lets a follower fetch again.
+    CatchUp { topic: String, partition: i32, node: i32 },
+    /// Forgets what a partition knows of its idempotent producers, as after `producer.id.expiration.ms`.
+    ForgetProducers { topic: String, partition: i32 },
+    /// Makes a live node the controller.
+    MoveController { node: i32 },
+    /// Makes a node the coordinator of a group, or of a transactional id, and of all that share its partition of the
+    /// internal topic.
+    MoveCoordinator {
+        #[serde(default)]
+        group: Option<String>,
+        #[serde(default)]
+        transactional_id: Option<String>,
+        node: i32,
+    },
+    /// Makes a node the coordinator of one group or transactional id alone, wherever its partition is led; without a
+    /// node, no longer.
+    PinCoordinator {
+        #[serde(default)]
+        group: Option<String>,
+        #[serde(default)]
+        transactional_id: Option<String>,
+        #[serde(default)]
+        node: Option<i32>,
+    },
+    /// Makes the coordinator of a group, or of a transactional id, load for a while: it answers
+    /// COORDINATOR_LOAD_IN_PROGRESS.
+    LoadCoordinator {
+        #[serde(default)]
+        group: Option<String>,
+        #[serde(default)]
+        transactional_id: Option<String>,
+        #[serde(rename = "for_ms", with = "millis")]
+        time: Duration,
+    },
+    /// Takes a node down.
+    Crash {
+        node: i32,
+        #[serde(default)]
+        durability: Durability,
+    },
+    /// Brings a node back up.
+    Restart { node: i32 },
+    /// Stops a node in its tracks, as SIGSTOP does: its connections stay, and nothing is read or answered.
+    Pause { node: i32 },
+    /// Lets a paused node go on.
+    Resume { node: i32 },
+    /// Cuts all connections of a node, which stays up.
+    Disconnect { node: i32 },
+    /// Refuses new connections to a node, which stays up and keeps those that it has; or takes them again.
+    RefuseConnections { node: i32, refuse: bool },
+    /// Leaves a live node out of Metadata and DescribeCluster, or names it again. It serves all the same.
+    HideNode { node: i32, hidden: bool },
+    /// Changes where a node says that its first listener is. On TCP it listens there from now on, on 127.0.0.1.
+    MoveNode { node: i32, host: String, port: u16 },
+    /// Takes a node out of the cluster for good. Partitions keep it among their replicas.
+    RemoveNode { node: i32 },
+    /// Freezes what a node answers to Metadata, DescribeTopicPartitions, DescribeCluster and FindCoordinator: it knows
+    /// the cluster as it is now, however it changes.
+    FreezeMetadata { node: i32 },
+    /// Lets a node know the cluster as it is.
+    ThawMetadata { node: i32 },
+    /// Forgets all fetch sessions of a node, as when its cache is full of others.
+    EvictFetchSessions { node: i32 },
+    /// Puts another cluster in the place of this one: its id changes, and clients that came before are told to
+    /// rebootstrap (129) in Metadata from version 13 on, and in ApiVersions from version 5 on if they say whom they
+    /// mean. Without an id, one is drawn.
+    SwapClusterId {
+        #[serde(default)]
+        cluster_id: Option<String>,
+    },
+    /// Moves the cluster's time of day, forward or back. Timers are not touched: they count time that passes.
+    JumpClock {
+        #[serde(rename = "by_ms")]
+        by_ms: i64,
+    },
+}
+
+/// What a crash spares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Durability {
+    /// Everything: the other replicas have all that was acknowledged, as with `acks=all`.
+    #[default]
+    KeepAll,
+    /// The partitions that the node led lose up to so many of their newest records, acknowledged or not: what was not
+    /// on its disk yet, nor anywhere else.
+    LoseTail(u32),
+    /// The partitions that the node led forget their idempotent producers.
+    LoseProducerState,
+}
+
+impl Cluster {
+    /// Does something to the cluster.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be done, in words. Nothing has changed then.
+    pub(crate) fn operate(&mut self, operation: &Operation, now: Instant) -> Result<(), String> {
+        match operation {
+            Operation::Crash { node, durability } => {
+                known(&self.state, *node)?;
+                self.disconnect(*node);
+                self.state.crash(*node, *durability, now);
+            }
+            Operation::RemoveNode { node } => {
+                known(&self.state, *node)?;
+                self.disconnect(*node);
+                self.state.node_died(*node, now);
+                self.state.nodes.remove(*node);
+            }
+            Operation::Disconnect { node } => {
+                known(&self.state, *node)?;
+                self.disconnect(*node);
+            }
+            Operation::Pause { node } => {
+                known(&self.state, *node)?;
+                self.state.nodes.change(*node, |node| node.paused = true);
+            }
+            Operation::Resume { node } => {
+                known(&self.state, *node)?;
+                self.state.nodes.change(*node, |node| node.paused = false);
+                self.resume(*node, now);
+            }
+            other => self.state.operate(other, now)?,
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn operate(&mut self, operation: &Operation, now: Instant) -> Result<(), String> {
+        match operation {
+            Operation::CreateTopic { topic, partitions } => {
+                topics::validate_name(topic)?;
+                if self.topics.by_name(topic).is_some() {
+                    return Err(format!("the topic {topic} exists already"));
+                }
+                if !(1..=MAX_PARTITIONS).contains(partitions) {
+                    return Err(format!("the topic {topic} needs from 1 to {MAX_PARTITIONS} partitions"));
+                }
+                let replicas = self.config.replication_factor;
+                self.add_topic(Str::from(topic.as_str()), *partitions, replicas);
+            }
+            Operation::DeleteTopic { topic } => {
+                let id = self.topics.by_name(topic).ok_or_else(|| no_topic(topic))?.id;
+                self.delete_topic(id);
+            }
+            Operation::AddPartitions { topic, total } => {
+                let found = self.topics.by_name(topic).ok_or_else(|| no_topic(topic))?;
+                let (id, present) = (found.id, found.partitions.len() as i32);
+                if !(present + 1..=MAX_PARTITIONS).contains(total) {
+                    return Err(format!("the topic {topic} has {present} partitions already"));
+                }
+                let replicas = self.config.replication_factor;
+                let assignments = (present..*total).map(|index| self.place(index, replicas)).collect();
+                self.grow_topic(id, assignments);
+            }
+            Operation::MoveLeader { topic, partition, node } => self.lead_from(topic, *partition, *node, now)?,
+            Operation::BumpLeaderEpoch { topic, partition } => {
+                self.known_partition(topic, *partition)?;
+                self.bump_leader_epoch(topic, *partition, now);
+            }
+            Operation::Truncate { topic, partition, offset } => {
+                self.known_partition(topic, *partition)?;
+                self.truncate(topic, *partition, *offset, now);
+            }
+            Operation::DeleteRecords { topic, partition, before } => {
+                self.known_partition(topic, *partition)?;
+                let id = self.topics.by_name(topic).ok_or_else(|| no_topic(topic))?.id;
+                self.delete_records(id, *partition, *before);
+            }
+            Operation::Lag { topic, partition, node } => {
+                if !self.set_lag(topic, *partition, *node, true) {
+                    return Err(format!("node {node} does not follow the leader of {topic}-{partition}"));
+                }
+            }
+            Operation::CatchUp { topic, partition, node } => {
+                if !self.set_lag(topic, *partition, *node, false) {
+                    return Err(format!("node {node} has no replica of {topic}-{partition}"));
+                }
+            }
+            Operation::ForgetProducers { topic, partition } => {
+                self.known_partition(topic, *partition)?;
+                if let Some(partition) = self.topics.partition_mut(topic, *partition) {
+                    partition.log.producers.clear();
+                }
+            }
+            Operation::MoveController { node } => {
+                live(self, *node)?;
+                self.nodes.set_controller(*node);
+            }
+            Operation::MoveCoordinator { group, transactional_id, node } => {
+                let (kind, key) = coordinated(group, transactional_id)?;
+                live(self, *node)?;
+                coordinators::ensure_topic(self, kind);
+                self.lead_from(kind.topic(), coordinators::partition_for(key), Some(*node), now)?;
+            }
+            Operation::PinCoordinator { group, transactional_id, node } => {
+                let (kind, key) = coordinated(group, transactional_id)?;
+                if let Some(node) = node {
+                    known(self, *node)?;
+                }
+                coordinators::ensure_topic(self, kind);
+                coordinators::pin(self, kind, key, *node);
+            }
+            Operation::LoadCoordinator { group, transactional_id, time } => {
+                coordinated(group, transactional_id)?;
+                let rule = RuleText::loading(group.clone(), transactional_id.clone(), *time);
+                self.faults.book().install(rule, now)?;
+            }
+            other => return self.operate_nodes(other, now),
+        }
+        Ok(())
+    }
+
+    fn operate_nodes(&mut self, operation: &Operation, now: Instant) -> Result<(), String> {
+        match operation {
+            Operation::Restart { node } => {
+                known(self, *node)?;
+                self.node_returned(*node, now);
+            }
+            Operation::RefuseConnections { node, refuse } => {
+                known(self, *node)?;
+                self.nodes.change(*node, |node| node.refusing = *refuse);
+            }
+            Operation::HideNode { node, hidden } => {
+                known(self, *node)?;
+                self.nodes.change(*node, |node| node.hidden = *hidden);
+            }
+            Operation::MoveNode { node, host, port } => {
+                known(self, *node)?;
+                let first = self.config.listeners.first();
+                self.nodes.change(*node, |node| {
+                    node.host = Str::from(host.as_str());
+                    node.ports.insert(first, *port);
+                });
+            }
+            Operation::FreezeMetadata { node } => {
+                known(self, *node)?;
+                let mut frozen = self.clone();
+                frozen.forget_what_moves();
+                self.frozen.insert(*node, Box::new(frozen));
+            }
+            Operation::ThawMetadata { node } => {
+                known(self, *node)?;
+                self.frozen.remove(node);
+            }
+            Operation::EvictFetchSessions { node } => {
+                known(self, *node)?;
+                if let Some(sessions) = self.sessions.get_mut(node) {
+                    sessions.clear();
+                }
+            }
+            Operation::SwapClusterId { cluster_id } => {
+                let drawn = || self.ids.uuid().to_string();
+                let id = cluster_id.clone().unwrap_or_else(drawn);
+                std::sync::Arc::make_mut(&mut self.config).cluster_id = Str::from(id);
+                for open in self.connections.values_mut() {
+                    open.is_of_former_cluster = true;
+                }
+            }
+            Operation::JumpClock { by_ms } => self.clock.jump(*by_ms),
+            // The others are done where they are told from these.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a node, which looks like the first one there is.
+    pub(crate) fn add_node(&mut self, node: i32, host: Str, ports: BTreeMap<SecurityProtocol, u16>) {
+        let version = self.nodes.iter().next().map(|(_, node)| node.version).unwrap_or_default();
+        self.nodes.insert(node, Node::new(host, ports, None, version));
+        self.sessions.insert(node, self.new_sessions());
+    }
+
+    /// Moves a leader to a node, or to another replica in sync that is up.
+    fn lead_from(&mut self, topic: &str, index: i32, node: Option<i32>, now: Instant) -> Result<(), String> {
+        let found = self.known_partition(topic, index)?;
+        let other = || found.isr.iter().copied().find(|node| Some(*node) != found.leader && self.nodes.is_up(*node));
+        let node = node.or_else(other).ok_or_else(|| format!("no other replica of {topic}-{index} is in sync"))?;
+        live(self, node)?;
+        if let Some(partition) = self.topics.partition_mut(topic, index)
+            && !partition.replicas.contains(&node)
+        {
+            partition.replicas.push(node);
+        }
+        self.move_leader(topic, index, node, now);
+        Ok(())
+    }
+
+    fn known_partition(&self, topic: &str, index: i32) -> Result<&Partition, String> {
+        self.topics.partition(topic, index).ok_or_else(|| format!("there is no partition {topic}-{index}"))
+    }
+
+    /// Takes a node down, and what it had not saved.
+    fn crash(&mut self, node: i32, durability: Durability, now: Instant) {
+        let led: Vec<(Str, i32)> = self
+            .topics
+            .iter()
+            .flat_map(|topic| topic.indexed().map(move |(index, partition)| (topic, index, partition)))
+            .filter(|(.., partition)| partition.leader == Some(node))
+            .map(|(topic, index, _)| (topic.name.clone(), index))
+            .collect();
+        self.node_died(node, now);
+        for (topic, index) in led {
+            match durability {
+                Durability::KeepAll => {}
+                Durability::LoseTail(records) => {
+                    let end = self.topics.partition(&topic, index).map_or(0, |partition| partition.log.end_offset());
+                    self.truncate(&topic, index, end - i64::from(records), now);
+                }
+                Durability::LoseProducerState => {
+                    if let Some(partition) = self.topics.partition_mut(&topic, index) {
+                        partition.log.producers.clear();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The most partitions that a control gives to a topic.
+const MAX_PARTITIONS: i32 = 100_000;
+
+fn one() -> i32 {
+    1
+}
+
+fn known(state: &State, node: i32) -> Result<(), String> {
+    state.nodes.find(node).map(|_| ()).ok_or_else(|| format!("there is no node {node}"))
+}
+
+fn live(state: &State, node: i32) -> Result<(), String> {
+    known(state, node)?;
+    if state.nodes.is_up(node) { Ok(()) } else { Err(format!("node {node} is not up")) }
+}
+
+/// What a coordinator is asked to do something about: one of the two.
+fn coordinated<'a>(
+    group: &'a Option<String>,
+    transactional_id: &'a Option<String>,
+) -> Result<(CoordinatorKind, &'a str), String> {
+    match (group, transactional_id) {
+        (Some(group), None) => Ok((CoordinatorKind::Group, group)),
+        (None, Some(id)) => Ok((CoordinatorKind::Transaction, id)),
+        _ => Err("a coordinator is that of either a group or a transactional_id".to_owned()),
+    }
+}
+
+fn no_topic(topic: &str) -> String {
+    format!("there is no topic {topic}")
+}

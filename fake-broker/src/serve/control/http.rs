@@ -1,0 +1,220 @@
+//! As much of HTTP/1.1 as the control port needs: one request after the other, bodies with a length, JSON answers.
+//!
+//! Every HTTP client in a standard library speaks this. There is no TLS, no chunked request and no upgrade; whatever is
+//! longer than the limits is refused.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// The longest request line with its headers.
+const MAX_HEAD: usize = 16 * 1024;
+/// The longest body.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The parts of the path, decoded.
+    pub(super) path: Vec<String>,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) body: Bytes,
+    /// Whether the client wants to send another one.
+    pub(super) is_kept: bool,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) body: Value,
+}
+
+/// What the head of a request says.
+struct Head {
+    method: String,
+    target: String,
+    length: usize,
+    is_kept: bool,
+    wants_word: bool,
+}
+
+impl Reply {
+    pub(super) fn ok(body: Value) -> Self {
+        Self { status: 200, body }
+    }
+
+    pub(super) fn error(status: u16, reason: impl Into<String>) -> Self {
+        Self { status, body: json!({ "error": reason.into() }) }
+    }
+
+    fn to_bytes(&self, is_kept: bool) -> Vec<u8> {
+        let reason = match self.status {
+            200 => "OK",
+            201 => "Created",
+            400 => "Bad Request",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            408 => "Request Timeout",
+            409 => "Conflict",
+            413 => "Content Too Large",
+            431 => "Request Header Fields Too Large",
+            _ => "Not Implemented",
+        };
+        let body = format!("{:#}\n", self.body);
+        let connection = if is_kept { "keep-alive" } else { "close" };
+        let (status, length) = (self.status, body.len());
+        let head = format!(
+            "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+             Connection: {connection}\r\n\r\n"
+        );
+        [head.into_bytes(), body.into_bytes()].concat()
+    }
+}
+
+/// Writes an answer.
+pub(super) async fn write(stream: &mut (impl AsyncWrite + Unpin), reply: &Reply, is_kept: bool) -> io::Result<()> {
+    stream.write_all(&reply.to_bytes(is_kept)).await
+}
+
+/// Reads a request: nothing at the end of the stream, an answer if it is none that we take.
+pub(super) async fn read(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    buffer: &mut BytesMut,
+) -> io::Result<Option<Result<Request, Reply>>> {
+    let end = loop {
+        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        if buffer.len() > MAX_HEAD {
+            return Ok(Some(Err(Reply::error(431, format!("a head has at most {MAX_HEAD} bytes")))));
+        }
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = buffer.split_to(end);
+    buffer.advance(4);
+    let head = match parse(&head) {
+        Ok(head) => head,
+        Err(reply) => return Ok(Some(Err(reply))),
+    };
+    if head.wants_word && buffer.len() < head.length {
+        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    }
+    while buffer.len() < head.length {
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let body = buffer.split_to(head.length).freeze();
+    let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
+    let path = path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
+    let query = query.split('&').filter(|pair| !pair.is_empty());
+    let query = query.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v)));
+    Ok(Some(Ok(Request { method: head.method, path, query: query.collect(), body, is_kept: head.is_kept })))
+}
+
+fn parse(head: &[u8]) -> Result<Head, Reply> {
+    let wrong = |reason: &str| Reply::error(400, reason);
+    let text = std::str::from_utf8(head).map_err(|_| wrong("a head is text"))?;
+    let mut lines = text.split("\r\n");
+    let mut words = lines.next().unwrap_or("").split(' ');
+    let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(wrong("the first line is: METHOD /path HTTP/1.1"));
+    };
+    if !version.starts_with("HTTP/1.") {
+        return Err(wrong("this is HTTP/1.1"));
+    }
+    let mut head = Head {
+        method: method.to_owned(),
+        target: target.to_owned(),
+        length: 0,
+        is_kept: version != "HTTP/1.0",
+        wants_word: false,
+    };
+    for line in lines {
+        let (name, value) = line.split_once(':').ok_or_else(|| wrong("a header is: Name: value"))?;
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => head.length = value.parse().map_err(|_| wrong("Content-Length is a number"))?,
+            "transfer-encoding" => return Err(Reply::error(501, "a body comes in one piece, with a Content-Length")),
+            "connection" if value.eq_ignore_ascii_case("close") => head.is_kept = false,
+            "expect" => head.wants_word = value.eq_ignore_ascii_case("100-continue"),
+            _ => {}
+        }
+    }
+    if head.length > MAX_BODY {
+        return Err(Reply::error(413, format!("a body has at most {MAX_BODY} bytes")));
+    }
+    Ok(head)
+}
+
+/// Takes the percent signs out of a part of an address. What is no escape stays as it is.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escape = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn request(text: &str) -> Option<Result<Request, Reply>> {
+        let (mut ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(text.as_bytes()).await.expect("there is room");
+        drop(theirs);
+        read(&mut ours, &mut BytesMut::new()).await.expect("a stream in memory")
+    }
+
+    #[tokio::test]
+    async fn request_is_taken_apart() {
+        let text = "POST /groups/a%2Fb/x?n=1&s=a%20b HTTP/1.1\r\nhost: x\r\ncontent-LENGTH: 2\r\n\r\n{}rest";
+        let request = request(text).await.expect("a request").expect("a legal one");
+
+        assert_eq!((request.method.as_str(), request.path.join(" ")), ("POST", "groups a/b x".to_owned()));
+        assert_eq!((request.query["n"].as_str(), request.query["s"].as_str()), ("1", "a b"));
+        assert_eq!((&request.body[..], request.is_kept), (&b"{}"[..], true));
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_or_no_request_is_refused() {
+        let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(MAX_HEAD));
+        let cases = [
+            (long.as_str(), 431),
+            ("GET / HTTP/2\r\n\r\n", 400),
+            ("hello\r\n\r\n", 400),
+            ("GET / HTTP/1.1\r\nbad\r\n\r\n", 400),
+            ("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
+            ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
+        ];
+        for (text, status) in cases {
+            assert_eq!(
+                request(text).await.expect("an answer").expect_err("it is refused").status,
+                status,
+                "{text:.60}"
+            );
+        }
+        assert!(request("GET / HTTP/1.1\r\n").await.is_none(), "half of one");
+    }
+}

@@ -1,0 +1,82 @@
+//! The control port: what tests in other languages do to a running cluster, over HTTP with JSON.
+//!
+//! Each test framework has an HTTP client in its standard library, so that nothing need be installed. `docs/control.md`
+//! is its page, and a test runs the examples there.
+
+mod base64;
+mod http;
+mod routes;
+mod views;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::handle::{FakeCluster, WeakCluster};
+use http::Reply;
+
+/// How many connections are served at once; more wait.
+const MAX_CONNECTIONS: usize = 64;
+
+/// How long it takes until connections are accepted again after one could not be.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Listens on an address, and returns what serves there until the cluster is gone, and where that is.
+pub(crate) async fn bind(
+    fake: WeakCluster,
+    address: SocketAddr,
+) -> io::Result<(impl Future<Output = ()> + Send + 'static, SocketAddr)> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    Ok((accept(fake, listener), address))
+}
+
+async fn accept(fake: WeakCluster, listener: TcpListener) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(permit) = room.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let fake = fake.clone();
+                tokio::spawn(async move {
+                    // A client that goes away in the middle of something is no matter.
+                    let _ = serve(fake, stream).await;
+                    drop(permit);
+                });
+            }
+            Err(_) => tokio::time::sleep(RETRY_DELAY).await,
+        }
+    }
+}
+
+async fn serve(fake: WeakCluster, mut stream: TcpStream) -> io::Result<()> {
+    let mut buffer = BytesMut::new();
+    while let Some(request) = http::read(&mut stream, &mut buffer).await? {
+        let (reply, is_kept) = match request {
+            Ok(request) => match fake.upgrade() {
+                Some(fake) => (answer(fake, &request).await, request.is_kept),
+                None => return Ok(()),
+            },
+            Err(reply) => (reply, false),
+        };
+        http::write(&mut stream, &reply, is_kept).await?;
+        if !is_kept {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Answers a request. Whoever waits for something does not keep the cluster alive meanwhile.
+async fn answer(fake: FakeCluster, request: &http::Request) -> Reply {
+    match routes::route(fake, request) {
+        Ok(routes::Answer::Now(reply)) | Err(reply) => reply,
+        Ok(routes::Answer::Node(fake)) => routes::add_node(&fake).await,
+        Ok(routes::Answer::Wait(wait)) => wait.reply().await,
+    }
+}

@@ -1,0 +1,284 @@
+//! What the control port can be asked: one line for each method and path.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::base64;
+use super::http::{Reply, Request};
+use super::views;
+use crate::faults::{Listed, Rule, RuleText};
+use crate::handle::FakeCluster;
+use crate::operations::Operation;
+
+/// How long a wait lasts that does not say.
+const PATIENCE_MS: u64 = 10_000;
+/// The longest wait.
+const MAX_PATIENCE_MS: u64 = 600_000;
+/// How many records and events are shown that nobody asked fewer of.
+const SHOWN: usize = 100;
+
+/// What a route comes to.
+pub(super) enum Answer {
+    /// The answer.
+    Now(Reply),
+    /// A node is to be added.
+    Node(FakeCluster),
+    /// A rule is waited for.
+    Wait(Wait),
+}
+
+/// Somebody waits for a rule to have acted so often.
+pub(super) struct Wait {
+    rule: Rule,
+    hits: u64,
+    patience: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitBody {
+    #[serde(default = "one")]
+    hits: u64,
+    #[serde(default = "patience")]
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordBody {
+    #[serde(default)]
+    key: Option<Text>,
+    #[serde(default)]
+    value: Option<Text>,
+}
+
+/// Bytes: as text, or in base64 where they are none.
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Text {
+    Plain(String),
+    Base64 { base64: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OffsetBody {
+    topic: String,
+    partition: i32,
+    offset: i64,
+    #[serde(default)]
+    metadata: String,
+}
+
+/// The paths, for who asks for none.
+const PATHS: &[&str] = &[
+    "GET /rules",
+    "POST /rules",
+    "DELETE /rules",
+    "GET /rules/{id}",
+    "DELETE /rules/{id}",
+    "POST /rules/{id}/wait",
+    "GET /complaints",
+    "POST /cluster",
+    "GET /nodes",
+    "POST /nodes",
+    "GET /topics",
+    "GET /topics/{topic}",
+    "GET /topics/{topic}/{partition}/records?offset=&limit=",
+    "POST /topics/{topic}/{partition}/records",
+    "GET /groups",
+    "GET /groups/{group}",
+    "POST /groups/{group}/offsets",
+    "GET /transactions",
+    "GET /transactions/{transactional_id}",
+    "GET /history?api=&client_id=&node=&connection=&since=&limit=",
+];
+
+/// Answers a request, or says how to.
+///
+/// # Errors
+///
+/// The answer to a request that asks for what is not there, or in a form that is none.
+pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Reply> {
+    let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+    if path != ["history"] && path.last() != Some(&"records") {
+        known_query(request, &[])?;
+    }
+    let reply = match (request.method.as_str(), path.as_slice()) {
+        ("GET", []) => Reply::ok(json!({ "bootstrap": fake.bootstrap(), "paths": PATHS })),
+        ("GET", ["rules"]) => Reply::ok(fake.book().list().iter().map(rule_view).collect()),
+        ("POST", ["rules"]) => {
+            let text: RuleText = body(request)?;
+            let rule = fake.install(text).map_err(|reason| Reply::error(400, reason))?;
+            Reply { status: 201, body: json!({ "id": rule.id() }) }
+        }
+        ("DELETE", ["rules"]) => {
+            fake.clear_faults();
+            Reply::ok(json!({}))
+        }
+        ("GET", ["rules", id]) => {
+            let id = number(id)?;
+            let listed = fake.book().list().into_iter().find(|rule| rule.id == id);
+            Reply::ok(rule_view(&listed.ok_or_else(|| no_rule(id))?))
+        }
+        ("DELETE", ["rules", id]) => {
+            let id = number(id)?;
+            if !fake.book().remove(id) {
+                return Err(no_rule(id));
+            }
+            Reply::ok(json!({}))
+        }
+        ("POST", ["rules", id, "wait"]) => {
+            let id = number(id)?;
+            let WaitBody { hits, timeout_ms } = body(request)?;
+            let patience = Duration::from_millis(timeout_ms.min(MAX_PATIENCE_MS));
+            let rule = fake.book().find(id).ok_or_else(|| no_rule(id))?;
+            return Ok(Answer::Wait(Wait { rule, hits, patience }));
+        }
+        ("GET", ["complaints"]) => Reply::ok(json!(fake.complaints())),
+        ("POST", ["cluster"]) => {
+            let operation: Operation = body(request)?;
+            fake.change(&operation).map_err(|reason| Reply::error(409, reason))?;
+            Reply::ok(json!({}))
+        }
+        ("GET", ["nodes"]) => Reply::ok(fake.look(views::nodes)),
+        ("POST", ["nodes"]) => return Ok(Answer::Node(fake)),
+        ("GET", ["topics"]) => Reply::ok(fake.look(views::topics)),
+        ("GET", ["topics", topic]) => {
+            let view = fake.look(|state| state.topics.by_name(topic).map(views::topic));
+            Reply::ok(view.ok_or_else(|| Reply::error(404, format!("there is no topic {topic}")))?)
+        }
+        ("GET", ["topics", topic, partition, "records"]) => {
+            known_query(request, &["offset", "limit"])?;
+            let partition = known_partition(&fake, topic, partition)?;
+            let from = query(request, "offset")?.unwrap_or(0_i64);
+            let limit = query(request, "limit")?.unwrap_or(SHOWN);
+            let records = fake.partition_records(topic, partition);
+            Reply::ok(records.iter().filter(|record| record.offset >= from).take(limit).map(views::record).collect())
+        }
+        ("POST", ["topics", topic, partition, "records"]) => {
+            known_query(request, &[])?;
+            let partition = known_partition(&fake, topic, partition)?;
+            let RecordBody { key, value } = body(request)?;
+            let (key, value) = (bytes(key)?, bytes(value)?);
+            let offset = fake.append(topic, partition, key.as_deref(), value.as_deref());
+            Reply { status: 201, body: json!({ "offset": offset }) }
+        }
+        ("GET", ["groups"]) => Reply::ok(fake.look_at(views::groups)),
+        ("GET", ["groups", group]) => Reply::ok(fake.look_at(|state, now| views::group(state, group, now))),
+        ("POST", ["groups", group, "offsets"]) => {
+            let OffsetBody { topic, partition, offset, metadata } = body(request)?;
+            fake.commit(group, &topic, partition, offset, &metadata);
+            Reply::ok(json!({}))
+        }
+        ("GET", ["transactions"]) => Reply::ok(fake.look_at(views::transactions)),
+        ("GET", ["transactions", id]) => Reply::ok(fake.look_at(|state, now| views::transaction(state, id, now))),
+        ("GET", ["history"]) => history(&fake, request)?,
+        (_, path) => {
+            let path = path.join("/");
+            return Err(Reply::error(
+                404,
+                format!("there is no {} /{path}; GET / lists what there is", request.method),
+            ));
+        }
+    };
+    Ok(Answer::Now(reply))
+}
+
+/// Adds a node, which listens at once.
+pub(super) async fn add_node(fake: &FakeCluster) -> Reply {
+    match fake.add_node().await {
+        Ok(node) => {
+            let address = fake.address(node).map(|(host, port)| format!("{host}:{port}"));
+            Reply { status: 201, body: json!({ "node": node, "address": address }) }
+        }
+        Err(error) => Reply::error(409, error.to_string()),
+    }
+}
+
+impl Wait {
+    /// Waits. A rule that has not acted often enough in time is answered with 408, and its hits.
+    pub(super) async fn reply(self) -> Reply {
+        let is_reached = tokio::time::timeout(self.patience, self.rule.wait(self.hits)).await.is_ok();
+        Reply { status: if is_reached { 200 } else { 408 }, body: json!({ "hits": self.rule.hits() }) }
+    }
+}
+
+fn history(fake: &FakeCluster, request: &Request) -> Result<Reply, Reply> {
+    known_query(request, &["api", "client_id", "node", "connection", "since", "limit"])?;
+    let text = |name: &str| request.query.get(name).map(String::as_str);
+    let (api, client_id) = (text("api"), text("client_id"));
+    let node: Option<i32> = query(request, "node")?;
+    let connection: Option<u64> = query(request, "connection")?;
+    let since: u64 = query(request, "since")?.unwrap_or(0);
+    let limit = query(request, "limit")?.unwrap_or(SHOWN);
+    let history = fake.history();
+    let events = history.iter().filter(|event| {
+        api.is_none_or(|api| event.key.name() == api)
+            && client_id.is_none_or(|id| event.client_id.as_deref() == Some(id))
+            && node.is_none_or(|node| event.node == node)
+            && connection.is_none_or(|connection| event.connection.0 == connection)
+            && event.id.0 >= since
+    });
+    let events: Value = events.take(limit).map(views::event).collect();
+    Ok(Reply::ok(json!({ "dropped": history.dropped(), "events": events })))
+}
+
+fn rule_view(rule: &Listed) -> Value {
+    // A rule that came from Rust may hold functions, which JSON has no words for.
+    let text = serde_json::to_value(&rule.text).unwrap_or(Value::Null);
+    json!({ "id": rule.id, "words": rule.words, "rule": text, "hits": rule.hits, "spent": rule.is_spent })
+}
+
+fn no_rule(id: u64) -> Reply {
+    Reply::error(404, format!("there is no rule {id}"))
+}
+
+fn known_partition(fake: &FakeCluster, topic: &str, partition: &str) -> Result<i32, Reply> {
+    let index: i32 = partition.parse().map_err(|_| Reply::error(400, format!("`{partition}` is no partition")))?;
+    let is_there = fake.leader_epoch(topic, index).is_some();
+    if is_there { Ok(index) } else { Err(Reply::error(404, format!("there is no partition {topic}-{index}"))) }
+}
+
+fn bytes(text: Option<Text>) -> Result<Option<Vec<u8>>, Reply> {
+    match text {
+        None => Ok(None),
+        Some(Text::Plain(text)) => Ok(Some(text.into_bytes())),
+        Some(Text::Base64 { base64: text }) => {
+            base64::decode(&text).map(Some).ok_or_else(|| Reply::error(400, format!("`{text}` is not base64")))
+        }
+    }
+}
+
+/// Reads the body. An unknown field is refused by its name; an empty body is an object without fields.
+fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
+    let body: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
+    serde_json::from_slice(body).map_err(|error| Reply::error(400, error.to_string()))
+}
+
+fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {
+    let Some(text) = request.query.get(name) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| Reply::error(400, format!("{name}: `{text}` is not a number")))
+}
+
+fn known_query(request: &Request, known: &[&str]) -> Result<(), Reply> {
+    match request.query.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(Reply::error(400, format!("unknown parameter `{name}`, expected one of {known:?}"))),
+        None => Ok(()),
+    }
+}
+
+fn number(text: &str) -> Result<u64, Reply> {
+    text.parse().map_err(|_| Reply::error(400, format!("`{text}` is not the number of a rule")))
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn patience() -> u64 {
+    PATIENCE_MS
+}

@@ -1,0 +1,133 @@
+//! The control port: the examples of its page, run as they stand there.
+
+use krafka_fake_broker::FakeCluster;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const PAGE: &str = include_str!("../CONTROL.md");
+
+/// Asks the port in one go: the status, and the body.
+async fn ask(address: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
+    (status, serde_json::from_str(body).expect("JSON"))
+}
+
+/// The commands of the page, each with the answer that it shows.
+fn examples() -> Vec<(&'static str, &'static str)> {
+    let mut examples = Vec::new();
+    for block in PAGE.split("```sh\n").skip(1) {
+        let block = block.split("```").next().expect("a block has an end");
+        let mut lines = block.lines();
+        while let Some(command) = lines.next() {
+            examples.push((command, lines.next().expect("an answer follows each command")));
+        }
+    }
+    examples
+}
+
+/// Reads `curl -s [-X METHOD] $CONTROL/path [-d 'body']`.
+fn parse(command: &str) -> (&str, &str, &str) {
+    let rest = command.strip_prefix("curl -s ").expect(command);
+    let (method, rest) = match rest.strip_prefix("-X ") {
+        Some(rest) => rest.split_once(' ').map(|(method, rest)| (Some(method), rest)).expect(command),
+        None => (None, rest),
+    };
+    let (target, body) = rest.split_once(" -d ").unwrap_or((rest, ""));
+    let path = target.trim_matches('"').strip_prefix("$CONTROL").expect(command);
+    let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" });
+    (method, path, body.trim_matches('\''))
+}
+
+/// Reads an answer of the page, where `…` stands for anything.
+fn shown(text: &str) -> Value {
+    let quoted = text.replace(": …", ": \"…\"").replace("[…]", "\"…\"").replace("{…}", "\"…\"");
+    serde_json::from_str(&quoted).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Whether an answer is what the page shows.
+fn fits(shown: &Value, actual: &Value) -> bool {
+    match (shown, actual) {
+        (Value::String(text), actual) if text == "…" => !actual.is_null(),
+        (Value::String(text), Value::String(actual)) => match text.strip_suffix('…') {
+            Some(beginning) => actual.starts_with(beginning),
+            None => text == actual,
+        },
+        (Value::Array(shown), Value::Array(actual)) => {
+            shown.len() == actual.len() && shown.iter().zip(actual).all(|(shown, actual)| fits(shown, actual))
+        }
+        (Value::Object(shown), Value::Object(actual)) => {
+            let fit = |(name, shown)| actual.get(name).is_some_and(|actual| fits(shown, actual));
+            shown.len() == actual.len() && shown.iter().all(fit)
+        }
+        (shown, actual) => shown == actual,
+    }
+}
+
+#[tokio::test]
+async fn examples_of_the_page_do_what_it_says() {
+    let fake = FakeCluster::builder().nodes(3).topic("orders", 2).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    let examples = examples();
+    assert!(examples.len() > 20, "{}", examples.len());
+    for (command, answer) in examples {
+        let (method, path, body) = parse(command);
+        let (_, actual) = ask(&address, method, path, body).await;
+        assert!(fits(&shown(answer), &actual), "{command}\nshown:  {answer}\nactual: {actual}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    let cases = [
+        ("GET", "/nope", "", 404),
+        ("GET", "/rules/7", "", 404),
+        ("DELETE", "/rules/7", "", 404),
+        ("POST", "/rules/7/wait", "", 404),
+        ("GET", "/topics/nope", "", 404),
+        ("GET", "/topics/orders/9/records", "", 404),
+        ("GET", "/topics/orders/x/records", "", 400),
+        ("GET", "/history?apy=Fetch", "", 400),
+        ("GET", "/history?node=x", "", 400),
+        ("POST", "/cluster", "{\"crash\": {\"nod\": 1}}", 400),
+        ("POST", "/cluster", "{\"crash\": {\"node\": 8}}", 409),
+        ("POST", "/cluster", "{\"explode\": {}}", 400),
+        ("POST", "/topics/orders/0/records", "{\"value\": {\"base64\": \"?\"}}", 400),
+        ("GET", "/", "", 200),
+        ("GET", "/nodes", "", 200),
+        ("GET", "/groups", "", 200),
+        ("GET", "/groups/nobody", "", 200),
+        ("GET", "/transactions", "", 200),
+    ];
+    for (method, path, body, status) in cases {
+        assert_eq!(ask(&address, method, path, body).await.0, status, "{method} {path} {body}");
+    }
+}
+
+/// A wait does not keep the cluster alive, and a cluster that is gone listens no more.
+#[tokio::test]
+async fn port_ends_with_its_cluster() {
+    let fake = FakeCluster::builder().start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let (status, _) = ask(&address, "GET", "/rules", "").await;
+    assert_eq!(status, 200);
+
+    drop(fake);
+
+    while TcpStream::connect(&address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
