@@ -48,3 +48,19 @@ java("consumer-classic", CLASSIC, 4, "Java's consumer: two classic members, one 
 java("consumer-848", KIP848, 4, "Java's consumer with the new protocol: two members, one leaves.")
 java("transactions", TXN_OFFSETS, 1, "Java's producer: transactions with offsets, committed and aborted; fencing.")
 java("admin", {3: 0, 32: 0, 37: 0, 44: 0, 35: 0, 55: 0, 60: 0} | ADMIN_TOPICS, 1, "Java's Admin: what no tool asks for.")
+
+
+def go(name, needs, partitions, about, timeout=30):
+    """Registers a check of go/main.go: franz-go."""
+    def run(ctx):
+        topic = ctx.topic(partitions, exact=partitions > 1)
+        told(ctx.command([WORK / "interop-go", name, ctx.bootstrap, topic, ctx.name("group")], ok=False, seconds=timeout - 2))
+    run.__doc__ = about
+    check(f"franz-{name}", needs, timeout)(run)
+
+
+go("produce", CLASSIC | {22: 0}, 1, "franz-go: each codec, keys, headers and tombstones; acks 0, 1 and all.")
+go("group", CLASSIC | {15: 0}, 4, "franz-go: two classic members share, one leaves, offsets are committed.")
+go("848", KIP848_V1 | {69: 0}, 4, "franz-go with the new group protocol: two members share, one leaves.")
+go("transactions", TXN, 1, "franz-go: transactions, committed and aborted; an older producer is fenced.")
+go("admin", {3: 0, 16: 0, 32: 0, 35: 0} | ADMIN_TOPICS, 1, "kadm: topics, offsets, configs, log dirs, groups.")
