@@ -326,6 +326,8 @@ impl FakeClusterBuilder {
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));
+        let versions = (1..=self.nodes).map(|id| self.versions.get(&id).copied().unwrap_or(self.version));
+        config.write_properties(versions.min().unwrap_or_default());
         let node = |id: i32| {
             let host = if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) };
             let rack = (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone());

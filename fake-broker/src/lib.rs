@@ -40,6 +40,7 @@ mod builder;
 mod clock;
 mod cluster;
 mod config;
+mod configs;
 mod connection;
 mod context;
 mod control;
@@ -63,7 +64,6 @@ mod security;
 mod serve;
 mod state;
 mod timers;
-mod topic_configs;
 mod topics;
 
 pub use blocking::BlockingFakeCluster;

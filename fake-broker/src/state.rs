@@ -11,6 +11,7 @@ use krafka_protocol::{AnyResponse, Str, Uuid};
 
 use crate::clock::WallClock;
 use crate::config::Config;
+use crate::configs::{Configs, Overrides};
 use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
@@ -27,7 +28,7 @@ use crate::purgatory::{Purgatory, WaitKey};
 use crate::rng::Rng;
 use crate::security::acls::Acls;
 use crate::timers::{Timer, TimerId, Timers};
-use crate::topics::{Partition, Topic, TopicSettings, Topics};
+use crate::topics::{Partition, Topic, Topics};
 
 /// How many complaints are kept: the first tell enough.
 const MAX_COMPLAINTS: usize = 100;
@@ -36,6 +37,8 @@ const MAX_COMPLAINTS: usize = 100;
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) config: Arc<Config>,
+    /// What administrators set at run time.
+    pub(crate) configs: Configs,
     pub(crate) clock: WallClock,
     pub(crate) nodes: Nodes,
     pub(crate) topics: Topics,
@@ -66,6 +69,7 @@ pub(crate) struct State {
 impl State {
     /// A cluster without topics, whose time of day follows `clock`. `ids` is the chance that the ids come from.
     pub(crate) fn new(config: Arc<Config>, clock: WallClock, nodes: Nodes, ids: Rng) -> Self {
+        let version = nodes.iter().map(|(_, node)| node.version).min().unwrap_or_default();
         let sessions =
             nodes.ids().into_iter().map(|node| (node, FetchSessions::new(config.fetch_session_slots))).collect();
         Self {
@@ -73,6 +77,7 @@ impl State {
             faults: Faults::new(config.seed),
             acls: config.acls.clone(),
             config,
+            configs: Configs::new(version),
             clock,
             nodes,
             topics: Topics::default(),
@@ -97,11 +102,12 @@ impl State {
     /// Partition `p` is led by the `p`-th live node, counted round: a test can tell where things are.
     pub(crate) fn add_topic(&mut self, name: Str, partitions: i32, replication_factor: i16) -> Uuid {
         let assignments = (0..partitions).map(|index| self.place(index, replication_factor)).collect();
-        self.add_topic_on(name, assignments, TopicSettings::default())
+        self.add_topic_on(name, assignments, Overrides::new())
     }
 
-    /// Creates a topic whose name is new and valid, with the replicas of each partition given.
-    pub(crate) fn add_topic_on(&mut self, name: Str, assignments: Vec<Vec<i32>>, settings: TopicSettings) -> Uuid {
+    /// Creates a topic whose name is new and valid, with the replicas of each partition given, and what is set for it.
+    pub(crate) fn add_topic_on(&mut self, name: Str, assignments: Vec<Vec<i32>>, given: Overrides) -> Uuid {
+        let settings = self.topic_settings(given);
         let id = self.ids.uuid();
         let live = self.nodes.live_ids();
         let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live)).collect();

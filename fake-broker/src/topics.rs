@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use krafka_protocol::compression::Compression;
 use krafka_protocol::{Str, Uuid};
 
+pub(crate) use crate::configs::TopicSettings;
 pub(crate) use crate::partition::Partition;
 
 /// The longest topic name: Kafka makes a directory of it, with room for the partition.
@@ -25,37 +25,6 @@ pub(crate) struct Topic {
     pub(crate) internal: bool,
     pub(crate) settings: TopicSettings,
     pub(crate) partitions: Vec<Partition>,
-}
-
-/// The settings of a topic that change how the cluster behaves, and the others as they were given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TopicSettings {
-    pub(crate) max_message_bytes: i32,
-    pub(crate) min_insync_replicas: usize,
-    pub(crate) log_append_time: bool,
-    /// Whether `cleanup.policy` names `compact`.
-    pub(crate) compacted: bool,
-    /// Whether `cleanup.policy` names `delete`.
-    pub(crate) deletes: bool,
-    /// The codec that batches are stored in; none keeps what the producer took.
-    pub(crate) compression: Option<Compression>,
-    pub(crate) delete_retention_ms: i64,
-    pub(crate) max_compaction_lag_ms: i64,
-    pub(crate) min_compaction_lag_ms: i64,
-    /// `min.cleanable.dirty.ratio` in millionths.
-    pub(crate) min_dirty_ppm: u32,
-    /// The most bytes that are kept, or -1.
-    pub(crate) retention_bytes: i64,
-    /// For how long records are kept, or -1.
-    pub(crate) retention_ms: i64,
-    pub(crate) segment_bytes: usize,
-    pub(crate) segment_ms: i64,
-    pub(crate) timestamp_after_max_ms: i64,
-    pub(crate) timestamp_before_max_ms: i64,
-    /// Whether a replica out of sync may lead.
-    pub(crate) unclean_leader_election: bool,
-    /// What was set by name at creation, to be echoed and described.
-    pub(crate) given: BTreeMap<Str, Str>,
 }
 
 impl Topics {
@@ -145,78 +114,6 @@ impl Topic {
     /// The partitions with their indexes.
     pub(crate) fn indexed(&self) -> impl Iterator<Item = (i32, &Partition)> {
         (0_i32..).zip(&self.partitions)
-    }
-}
-
-impl TopicSettings {
-    /// Does what a setting says, if it is one that changes how the cluster behaves. The value was found valid.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
-        let value = value.trim();
-        let number = |default: i64| value.parse().unwrap_or(default);
-        let default = Self::default();
-        match name {
-            "cleanup.policy" => {
-                let has = |policy| value.split(',').any(|one| one.trim() == policy);
-                (self.compacted, self.deletes) = (has("compact"), has("delete"));
-            }
-            "compression.type" => self.compression = codec(value),
-            "delete.retention.ms" => self.delete_retention_ms = number(default.delete_retention_ms),
-            "max.compaction.lag.ms" => self.max_compaction_lag_ms = number(default.max_compaction_lag_ms),
-            "max.message.bytes" => self.max_message_bytes = value.parse().unwrap_or(default.max_message_bytes),
-            "message.timestamp.after.max.ms" => self.timestamp_after_max_ms = number(default.timestamp_after_max_ms),
-            "message.timestamp.before.max.ms" => self.timestamp_before_max_ms = number(default.timestamp_before_max_ms),
-            "message.timestamp.type" => self.log_append_time = value == "LogAppendTime",
-            "min.cleanable.dirty.ratio" => {
-                let ratio = value.parse::<f64>().unwrap_or(0.5).clamp(0.0, 1.0);
-                self.min_dirty_ppm = (ratio * 1_000_000.0).round() as u32;
-            }
-            "min.compaction.lag.ms" => self.min_compaction_lag_ms = number(default.min_compaction_lag_ms),
-            "min.insync.replicas" => self.min_insync_replicas = value.parse().unwrap_or(default.min_insync_replicas),
-            "retention.bytes" => self.retention_bytes = number(default.retention_bytes),
-            "retention.ms" => self.retention_ms = number(default.retention_ms),
-            "segment.bytes" => self.segment_bytes = value.parse().unwrap_or(default.segment_bytes),
-            "segment.ms" => self.segment_ms = number(default.segment_ms),
-            "unclean.leader.election.enable" => self.unclean_leader_election = value.eq_ignore_ascii_case("true"),
-            _ => {}
-        }
-    }
-}
-
-/// The codec of that name in `compression.type`: none for `producer`.
-fn codec(name: &str) -> Option<Compression> {
-    match name {
-        "uncompressed" => Some(Compression::None),
-        "gzip" => Some(Compression::Gzip),
-        "snappy" => Some(Compression::Snappy),
-        "lz4" => Some(Compression::Lz4),
-        "zstd" => Some(Compression::Zstd),
-        _ => None,
-    }
-}
-
-impl Default for TopicSettings {
-    fn default() -> Self {
-        Self {
-            // Kafka's default: one mebibyte and the overhead of a batch.
-            max_message_bytes: 1_048_588,
-            min_insync_replicas: 1,
-            log_append_time: false,
-            compacted: false,
-            deletes: true,
-            compression: None,
-            delete_retention_ms: 86_400_000,
-            max_compaction_lag_ms: i64::MAX,
-            min_compaction_lag_ms: 0,
-            min_dirty_ppm: 500_000,
-            retention_bytes: -1,
-            retention_ms: 604_800_000,
-            segment_bytes: 1 << 30,
-            segment_ms: 604_800_000,
-            timestamp_after_max_ms: 3_600_000,
-            timestamp_before_max_ms: i64::MAX,
-            unclean_leader_election: false,
-            given: BTreeMap::new(),
-        }
     }
 }
 

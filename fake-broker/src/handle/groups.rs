@@ -18,7 +18,7 @@ impl FakeCluster {
     /// Sets something for one group, by Kafka's name of it, such as `consumer.session.timeout.ms`; `None` lets the
     /// cluster's setting hold again.
     pub fn set_group_config(&self, group: &str, name: &str, value: Option<&str>) {
-        self.control(|state, _| state.groups.set(&group.into(), &name.into(), value.map(Str::from)));
+        self.control(|state, _| state.set_group_config(&group.into(), &name.into(), value.map(Str::from)));
     }
 
     /// Returns the offsets that a group committed, by topic and partition.

@@ -6,11 +6,11 @@ use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfigs,
 use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str};
 
 use super::assignment::{self, Refusal};
+use crate::configs::{Overrides, alter, of_topic};
 use crate::context::{Context, Outcome};
 use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
-use crate::topic_configs;
-use crate::topics::{self, TopicSettings};
+use crate::topics;
 
 /// The most partitions that one request may create, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
@@ -53,16 +53,15 @@ fn create(
         let text = format!("Topic '{}' collides with existing topic: {other}", topic.name);
         return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, text));
     }
-    let settings = topic_configs::parse(topic.configs.iter().map(|config| (&config.name, config.value.as_ref())))
-        .map_err(|text| (ErrorCode::INVALID_CONFIG, text))?;
+    let given = configs(state, topic)?;
     let assignments = if topic.assignments.is_empty() { place(state, topic)? } else { manual(state, topic)? };
 
-    let configs = describe(&settings);
+    let configs = describe(state, cx, &given);
     let num_partitions = i32::try_from(assignments.len()).unwrap_or(i32::MAX);
     let replicas = assignments.first().map_or(0, Vec::len);
     // Kafka tells an id even if it only validates; nobody will ever see that one again.
     let topic_id =
-        if validate_only { state.ids.uuid() } else { state.add_topic_on(topic.name.clone(), assignments, settings) };
+        if validate_only { state.ids.uuid() } else { state.add_topic_on(topic.name.clone(), assignments, given) };
     if !cx.may(state, Operation::DescribeConfigs, ResourceType::Topic, &topic.name) {
         // Who made a topic does not see what it is like without a permission of its own.
         return Ok(CreatableTopicResult {
@@ -106,8 +105,8 @@ fn place(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refusal
         }
     };
     if usize::try_from(partitions).is_ok_and(|partitions| partitions > MAX_PARTITIONS) {
-        let text = format!("Excessively large number of partitions per request: {partitions}");
-        return Err((ErrorCode::POLICY_VIOLATION, text));
+        let text = "Excessively large number of partitions per request.";
+        return Err((ErrorCode::POLICY_VIOLATION, text.to_owned()));
     }
     assignment::check_replication(state, replicas)?;
     Ok((0..partitions).map(|index| state.place(index, replicas)).collect())
@@ -141,14 +140,32 @@ fn manual(state: &State, topic: &CreatableTopic) -> Result<Vec<Vec<i32>>, Refusa
     Ok(assignments.into_values().collect())
 }
 
-/// The settings of a topic as Kafka shows them.
-fn describe(settings: &TopicSettings) -> Vec<CreatableTopicConfigs> {
-    let described = topic_configs::describe(settings).into_iter().map(|config| CreatableTopicConfigs {
-        name: Str::from_static(config.name),
-        value: Some(config.value),
-        read_only: false,
-        config_source: config.source,
-        is_sensitive: false,
+/// What the request sets for a topic.
+fn configs(state: &State, topic: &CreatableTopic) -> Result<Overrides, Refusal> {
+    let version = state.cluster_version();
+    let mut given = Overrides::new();
+    for config in &topic.configs {
+        let Some(value) = &config.value else {
+            let text = format!("Null value not supported for topic configs: {}", config.name);
+            return Err((ErrorCode::INVALID_CONFIG, text));
+        };
+        let kind = of_topic(&config.name, version).map(|config| config.kind);
+        // Of a config that comes twice, the last one counts.
+        given.insert(config.name.clone(), alter::normal(kind, value, version));
+    }
+    let refuse = |refusal: crate::configs::Refusal| (refusal.code, refusal.message.unwrap_or_default());
+    state.check_topic_configs(&given).map_err(refuse)?;
+    Ok(given)
+}
+
+/// The configs of a topic as Kafka shows them.
+fn describe(state: &State, cx: &Context, given: &Overrides) -> Vec<CreatableTopicConfigs> {
+    let described = state.describe_topic_configs(cx.node, given).into_iter().map(|entry| CreatableTopicConfigs {
+        name: entry.name,
+        value: entry.value,
+        read_only: entry.is_read_only,
+        config_source: entry.source as i8,
+        is_sensitive: entry.is_sensitive,
     });
     described.collect()
 }

@@ -12,6 +12,7 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::state::State;
 
+mod alter_configs;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
@@ -26,14 +27,17 @@ pub(crate) mod delete_records;
 mod delete_topics;
 mod describe_acls;
 mod describe_cluster;
+mod describe_configs;
 mod describe_groups;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod heartbeat;
+mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leadership;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod metadata;
@@ -104,6 +108,10 @@ table! {
         OffsetForLeaderEpoch => offset_for_leader_epoch,
         CreatePartitions => create_partitions,
         DescribeCluster => describe_cluster,
+        DescribeConfigs => describe_configs,
+        AlterConfigs => alter_configs,
+        IncrementalAlterConfigs => incremental_alter_configs,
+        ListConfigResources => list_config_resources,
         DescribeAcls => describe_acls,
         CreateAcls => create_acls,
         DeleteAcls => delete_acls,

@@ -9,6 +9,7 @@ mod acls;
 mod agreement;
 mod authorization;
 mod cleaning;
+mod configs;
 mod connections;
 mod consumer;
 mod consumer_groups;
