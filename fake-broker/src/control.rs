@@ -17,6 +17,8 @@ impl State {
     /// Deletes a topic. Those who wait for it learn that it is gone.
     pub(crate) fn delete_topic(&mut self, id: Uuid) -> Option<Topic> {
         let topic = self.topics.remove(id)?;
+        self.reassignments.topic_deleted(id);
+        self.log_dirs.topic_deleted(id);
         self.offsets.topic_deleted(&topic.name);
         for (index, _) in topic.indexed() {
             self.wake_partition(id, index);
@@ -138,6 +140,7 @@ impl State {
             |partition, settings| partition.node_returned(node, settings.unclean_leader_election),
             now,
         );
+        self.finish_reassignments(now);
     }
 
     /// Changes all partitions, and follows up on those whose leader changed.

@@ -22,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) refusing: bool,
     /// Whether the others do not tell of it.
     pub(crate) hidden: bool,
+    /// Whether the controller knows it: not if it was unregistered while it was down.
+    pub(crate) registered: bool,
 }
 
 impl Node {
@@ -32,7 +34,7 @@ impl Node {
         rack: Option<Str>,
         version: KafkaVersion,
     ) -> Self {
-        Self { host, ports, rack, up: true, version, paused: false, refusing: false, hidden: false }
+        Self { host, ports, rack, up: true, version, paused: false, refusing: false, hidden: false, registered: true }
     }
 
     /// The port that clients of a listener are told, or -1 if the node has no such listener.
@@ -48,12 +50,14 @@ pub(crate) struct Nodes {
     controller: i32,
     /// Counts the changes of who listens where.
     changes: u64,
+    /// How many controllers there have been.
+    controller_epoch: i32,
 }
 
 impl Nodes {
     pub(crate) fn new(nodes: BTreeMap<i32, Node>) -> Self {
         let controller = nodes.keys().next().copied().unwrap_or(-1);
-        Self { nodes, controller, changes: 0 }
+        Self { nodes, controller, changes: 0, controller_epoch: 1 }
     }
 
     /// How often it has changed which nodes there are, and who listens where.
@@ -141,15 +145,44 @@ impl Nodes {
         self.change(id, |node| {
             node.up = up;
             node.paused = false;
+            // A node that comes up registers.
+            node.registered |= up;
         });
         if !self.is_up(self.controller) {
             let next = self.nodes.range(self.controller + 1..).chain(&self.nodes).find(|(_, node)| node.up);
-            self.controller = next.map_or(self.controller, |(&id, _)| id);
+            if let Some((&next, _)) = next {
+                self.set_controller(next);
+            }
         }
     }
 
     /// Makes a live node the controller.
     pub(crate) fn set_controller(&mut self, id: i32) {
-        self.controller = id;
+        if self.controller != id {
+            self.controller = id;
+            self.controller_epoch += 1;
+        }
+    }
+
+    /// The epoch of the controller, which rises with each change.
+    pub(crate) fn controller_epoch(&self) -> i32 {
+        self.controller_epoch
+    }
+
+    /// Whether the controller knows the node.
+    pub(crate) fn is_registered(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.registered)
+    }
+
+    /// The ids of the nodes that the controller knows, dead or alive.
+    pub(crate) fn registered_ids(&self) -> Vec<i32> {
+        self.nodes.iter().filter(|(_, node)| node.registered).map(|(&id, _)| id).collect()
+    }
+
+    /// Forgets a node until it comes up; one that is up stays.
+    pub(crate) fn unregister(&mut self, id: i32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.registered = node.up;
+        }
     }
 }

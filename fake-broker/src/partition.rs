@@ -145,6 +145,12 @@ impl Partition {
         true
     }
 
+    /// Forgets how far nodes are that are no replicas any more.
+    pub(crate) fn forget_strangers(&mut self) {
+        let replicas = &self.replicas;
+        self.behind.retain(|node, _| replicas.contains(node));
+    }
+
     /// Raises the leader epoch without a change of leader, as a controller does when it re-elects the same one.
     pub(crate) fn bump_epoch(&mut self) {
         self.change_leader(self.leader);

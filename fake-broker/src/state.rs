@@ -16,15 +16,19 @@ use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::Faults;
+use crate::features::Features;
 use crate::groups::Groups;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
 use crate::listeners::SecurityProtocol;
+use crate::log_dirs::LogDirs;
 use crate::maintenance::Maintenance;
 use crate::nodes::Nodes;
 use crate::offsets::Offsets;
 use crate::producer_ids::ProducerIds;
 use crate::purgatory::{Purgatory, WaitKey};
+use crate::quorum::Quorum;
+use crate::reassignments::Reassignments;
 use crate::rng::Rng;
 use crate::security::acls::Acls;
 use crate::timers::{Timer, TimerId, Timers};
@@ -41,6 +45,10 @@ pub(crate) struct State {
     pub(crate) configs: Configs,
     pub(crate) clock: WallClock,
     pub(crate) nodes: Nodes,
+    pub(crate) features: Features,
+    pub(crate) quorum: Quorum,
+    pub(crate) reassignments: Reassignments,
+    pub(crate) log_dirs: LogDirs,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
     pub(crate) offsets: Offsets,
@@ -80,6 +88,10 @@ impl State {
             configs: Configs::new(version),
             clock,
             nodes,
+            features: Features::default(),
+            quorum: Quorum::default(),
+            reassignments: Reassignments::default(),
+            log_dirs: LogDirs::default(),
             topics: Topics::default(),
             offsets: Offsets::default(),
             sessions,
@@ -118,7 +130,7 @@ impl State {
 
     /// The replicas of a new partition: as many nodes as asked for in a row, live ones before dead ones.
     pub(crate) fn place(&self, index: i32, replication_factor: i16) -> Vec<i32> {
-        let (mut nodes, dead): (Vec<_>, Vec<_>) = self.nodes.ids().into_iter().partition(|&id| self.nodes.is_up(id));
+        let (mut nodes, dead): (Vec<_>, Vec<_>) = self.nodes.registered_ids().into_iter().partition(|&id| self.nodes.is_up(id));
         if !nodes.is_empty() {
             let live = nodes.len();
             nodes.rotate_left(usize::try_from(index).unwrap_or(0) % live);

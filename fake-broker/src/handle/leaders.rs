@@ -78,4 +78,12 @@ impl FakeCluster {
     pub fn in_sync_replicas(&self, topic: &str, partition: i32) -> Vec<i32> {
         self.look(|state| state.topics.partition(topic, partition).map(|found| found.isr.clone()).unwrap_or_default())
     }
+
+    /// Keeps reassignments of partitions from ending, so that they can be listed and cancelled; or lets them end.
+    pub fn hold_reassignments(&self, hold: bool) {
+        self.control(|state, now| {
+            state.reassignments.held = hold;
+            state.finish_reassignments(now);
+        });
+    }
 }

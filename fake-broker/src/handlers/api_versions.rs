@@ -51,14 +51,15 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
                 max_version: feature.max,
             })
             .collect(),
-        finalized_features_epoch: 1,
+        finalized_features_epoch: state.features.epoch,
         finalized_features: features
             .iter()
-            .filter(|feature| feature.level > 0)
-            .map(|feature| FinalizedFeatureKey {
+            .map(|feature| (feature, state.features.level(feature)))
+            .filter(|(_, level)| *level > 0)
+            .map(|(feature, level)| FinalizedFeatureKey {
                 name: Str::from_static(feature.name),
-                max_version_level: feature.level,
-                min_version_level: feature.level,
+                max_version_level: level,
+                min_version_level: level,
             })
             .collect(),
         ..ApiVersionsResponse::default()

@@ -17,7 +17,7 @@ pub(crate) fn check_manual(state: &State, replicas: &[i32], replication: Option<
     }
     let mut seen = BTreeSet::new();
     for &node in replicas {
-        if state.nodes.find(node).is_none() {
+        if !state.nodes.is_registered(node) {
             return refuse(format!(
                 "The manual partition assignment includes broker {node}, but no such broker is registered."
             ));
@@ -38,7 +38,7 @@ pub(crate) fn check_manual(state: &State, replicas: &[i32], replication: Option<
 
 /// Checks that there are as many nodes as each partition shall have replicas.
 pub(crate) fn check_replication(state: &State, replicas: i16) -> Result<(), Refusal> {
-    let nodes = state.nodes.ids().len();
+    let nodes = state.nodes.registered_ids().len();
     if usize::try_from(replicas).is_ok_and(|replicas| replicas <= nodes) {
         return Ok(());
     }

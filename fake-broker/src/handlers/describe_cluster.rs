@@ -30,7 +30,7 @@ pub(crate) fn handle(
             return Outcome::Reply(failed(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, text));
         }
     }
-    let shown = state.nodes.iter().filter(|(_, node)| node.up || request.include_fenced_brokers);
+    let shown = state.nodes.iter().filter(|(_, node)| node.up || (node.registered && request.include_fenced_brokers));
     let brokers = shown.map(|(broker_id, node)| DescribeClusterBroker {
         broker_id,
         host: node.host.clone(),

@@ -12,7 +12,10 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::state::State;
 
+mod add_raft_voter;
 mod alter_configs;
+mod alter_partition_reassignments;
+mod alter_replica_log_dirs;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
@@ -29,6 +32,10 @@ mod describe_acls;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_quorum;
+mod describe_topic_partitions;
+mod elect_leaders;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod heartbeat;
@@ -40,6 +47,7 @@ mod leave_group;
 mod list_config_resources;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod metadata;
 mod offset_commit;
 mod offset_delete;
@@ -47,10 +55,13 @@ mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
 pub(crate) mod produce;
+mod remove_raft_voter;
 mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;
 mod sync_group;
+mod unregister_broker;
+mod update_features;
 
 macro_rules! table {
     (throttled: { $($api:ident => $module:ident,)* } plain: { $($plain_api:ident => $plain_module:ident,)* }) => {
@@ -112,11 +123,22 @@ table! {
         AlterConfigs => alter_configs,
         IncrementalAlterConfigs => incremental_alter_configs,
         ListConfigResources => list_config_resources,
+        UpdateFeatures => update_features,
+        UnregisterBroker => unregister_broker,
+        RemoveRaftVoter => remove_raft_voter,
+        ListPartitionReassignments => list_partition_reassignments,
+        ElectLeaders => elect_leaders,
+        DescribeTopicPartitions => describe_topic_partitions,
+        DescribeLogDirs => describe_log_dirs,
+        AlterReplicaLogDirs => alter_replica_log_dirs,
+        AlterPartitionReassignments => alter_partition_reassignments,
+        AddRaftVoter => add_raft_voter,
         DescribeAcls => describe_acls,
         CreateAcls => create_acls,
         DeleteAcls => delete_acls,
     }
     plain: {
+        DescribeQuorum => describe_quorum,
         SaslHandshake => sasl_handshake,
         SaslAuthenticate => sasl_authenticate,
     }

@@ -1,0 +1,107 @@
+//! The levels that the features of the cluster are at, and how they are changed.
+//!
+//! Other than in Kafka, a change of a level is not stopped by what exists already (topics with ongoing reassignments,
+//! groups with members), and `metadata.version` can only be raised: from Kafka 4 on a lower one is refused as one that
+//! would lose metadata.
+
+use std::collections::BTreeMap;
+
+use crate::faults::{Feature, KafkaVersion};
+use crate::state::State;
+
+/// The finalized levels that differ from those of a fresh cluster, and the epoch of the last change.
+#[derive(Clone, Debug)]
+pub(crate) struct Features {
+    changed: BTreeMap<&'static str, i16>,
+    pub(crate) epoch: i64,
+}
+
+/// How a level may be changed, with Kafka's codes.
+const UPGRADE: i8 = 1;
+const SAFE_DOWNGRADE: i8 = 2;
+const UNSAFE_DOWNGRADE: i8 = 3;
+
+/// A level that somebody asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Update<'a> {
+    pub(crate) feature: &'a str,
+    pub(crate) level: i16,
+    pub(crate) upgrade_type: i8,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self { changed: BTreeMap::new(), epoch: 1 }
+    }
+}
+
+impl Features {
+    /// The finalized level of a feature; 0 is the same as not having it.
+    pub(crate) fn level(&self, feature: &Feature) -> i16 {
+        self.changed.get(feature.name).copied().unwrap_or(feature.level)
+    }
+
+    /// Sets the level of a feature.
+    pub(crate) fn set(&mut self, feature: &Feature, level: i16) {
+        if self.level(feature) != level {
+            self.changed.insert(feature.name, level);
+            self.epoch += 1;
+        }
+    }
+}
+
+impl State {
+    /// A feature that the cluster's version has.
+    pub(crate) fn feature(&self, name: &str) -> Option<Feature> {
+        self.cluster_version().features().find(|feature| feature.name == name)
+    }
+
+    /// The finalized level of a feature by Kafka's name, such as `transaction.version`; 0 where there is none.
+    pub(crate) fn feature_level(&self, name: &str) -> i16 {
+        self.feature(name).map_or(0, |feature| self.features.level(&feature))
+    }
+
+    /// Checks a change of a feature's level.
+    ///
+    /// # Errors
+    ///
+    /// Kafka's words for what is wrong with it.
+    pub(crate) fn check_feature(&self, update: &Update<'_>) -> Result<Feature, String> {
+        let Update { feature: name, level, upgrade_type } = *update;
+        let refuse = |reason: String| Err(format!("Invalid update version {level} for feature {name}. {reason}"));
+        let controller = self.nodes.controller();
+        if !(UPGRADE..=UNSAFE_DOWNGRADE).contains(&upgrade_type) {
+            return refuse("The controller does not support the given upgrade type.".to_owned());
+        }
+        if level < 0 {
+            return refuse("A feature version cannot be less than 0.".to_owned());
+        }
+        let Some(feature) = self.feature(name) else {
+            return refuse(format!("Local controller {controller} does not support this feature."));
+        };
+        if level < feature.min || level > feature.max {
+            let range = format!("{}-{}", feature.min, feature.max);
+            return refuse(format!("Local controller {controller} only supports versions {range}"));
+        }
+        let present = self.features.level(&feature);
+        if level >= present {
+            return Ok(feature);
+        }
+        match (name, upgrade_type) {
+            ("kraft.version", _) => refuse("Can't downgrade the version of this feature.".to_owned()),
+            (_, UPGRADE) => {
+                let types = "without setting the upgrade type to either safe or unsafe downgrade";
+                refuse(format!("Can't downgrade the version of this feature {types}."))
+            }
+            ("metadata.version", SAFE_DOWNGRADE) if self.cluster_version() >= KafkaVersion::V4_0 => Err(format!(
+                "Unsupported metadata.version downgrade from {present} to {level}. Refusing to perform the requested \
+                 downgrade because it might delete metadata information."
+            )),
+            ("metadata.version", UNSAFE_DOWNGRADE) => Err(format!(
+                "Unsupported metadata.version downgrade from {present} to {level}. Unsafe metadata downgrade is not \
+                 supported in this version."
+            )),
+            _ => Ok(feature),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! ElectLeaders: lets the preferred replica lead again, or, where nobody leads, one that is not in sync.
+
+use krafka_protocol::api::elect_leaders::{PartitionResult, ReplicaElectionResult};
+use krafka_protocol::{ElectLeadersRequest, ElectLeadersResponse, ErrorCode, Str};
+
+use crate::context::{Context, Outcome};
+use crate::security::acls::Operation;
+use crate::state::State;
+
+const PREFERRED: i8 = 0;
+const UNCLEAN: i8 = 1;
+
+pub(crate) fn handle(state: &mut State, cx: &Context, request: &ElectLeadersRequest) -> Outcome<ElectLeadersResponse> {
+    let asked: Vec<(Str, Vec<i32>)> = match &request.topic_partitions {
+        Some(topics) => topics.iter().map(|topic| (topic.topic.clone(), topic.partitions.clone())).collect(),
+        None => {
+            let all = state.topics.iter();
+            all.map(|topic| (topic.name.clone(), topic.indexed().map(|(index, _)| index).collect())).collect()
+        }
+    };
+    if let Some(code) = cx.cluster_error(state, Operation::Alter) {
+        return Outcome::Reply(failed(code, &asked, code.message()));
+    }
+    let kind = if cx.version == 0 { PREFERRED } else { request.election_type };
+    if kind != PREFERRED && kind != UNCLEAN {
+        let text = format!("Unknown election type {kind}");
+        return Outcome::Reply(failed(ErrorCode::INVALID_REQUEST, &asked, &text));
+    }
+    let mut results = Vec::with_capacity(asked.len());
+    for (topic, partitions) in asked {
+        let mut partition_result = Vec::with_capacity(partitions.len());
+        for partition_id in partitions {
+            let (code, message) = match elect(state, cx, &topic, partition_id, kind) {
+                Ok(()) => (ErrorCode::NONE, None),
+                // Who asks for all partitions hears of those alone that an election was needed for.
+                Err((ErrorCode::ELECTION_NOT_NEEDED, _)) if request.topic_partitions.is_none() => continue,
+                Err((code, message)) => (code, Some(Str::from(message))),
+            };
+            partition_result.push(PartitionResult { partition_id, error_code: code.0, error_message: message });
+        }
+        results.push(ReplicaElectionResult { topic, partition_result });
+    }
+    Outcome::Reply(ElectLeadersResponse { replica_election_results: results, ..ElectLeadersResponse::default() })
+}
+
+fn elect(state: &mut State, cx: &Context, topic: &str, index: i32, kind: i8) -> Result<(), (ErrorCode, String)> {
+    let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+    let found = state.topics.by_name(topic).ok_or_else(|| (unknown, format!("No such topic as {topic}")))?;
+    let partition = found.partition(index).ok_or_else(|| (unknown, format!("No such partition as {topic}-{index}")))?;
+    let preferred = partition.replicas.first().copied();
+    if (kind == PREFERRED && partition.leader == preferred) || (kind == UNCLEAN && partition.leader.is_some()) {
+        let text = "Leader election not needed for topic partition.";
+        return Err((ErrorCode::ELECTION_NOT_NEEDED, text.to_owned()));
+    }
+    let is_up = |node: &i32| state.nodes.is_up(*node);
+    let successor = if kind == PREFERRED {
+        preferred.filter(|node| is_up(node) && partition.isr.contains(node))
+    } else {
+        let in_sync = partition.isr.iter().copied().find(is_up);
+        in_sync.or_else(|| partition.replicas.iter().copied().find(is_up))
+    };
+    let Some(successor) = successor else {
+        let code = if kind == PREFERRED {
+            ErrorCode::PREFERRED_LEADER_NOT_AVAILABLE
+        } else {
+            ErrorCode::ELIGIBLE_LEADERS_NOT_AVAILABLE
+        };
+        return Err((code, code.message().to_owned()));
+    };
+    state.move_leader(topic, index, successor, cx.now);
+    Ok(())
+}
+
+fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: &str) -> ElectLeadersResponse {
+    let results = asked.iter().map(|(topic, partitions)| ReplicaElectionResult {
+        topic: topic.clone(),
+        partition_result: partitions
+            .iter()
+            .map(|&partition_id| PartitionResult {
+                partition_id,
+                error_code: code.0,
+                error_message: Some(Str::from(text)),
+            })
+            .collect(),
+    });
+    let replica_election_results = results.collect();
+    ElectLeadersResponse { error_code: code.0, replica_election_results, ..ElectLeadersResponse::default() }
+}
