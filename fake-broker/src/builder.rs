@@ -214,6 +214,21 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets whether the nodes advertise that they take metrics of clients (KIP-714), as those of Kafka do that have a
+    /// plugin for it. The default is no: Java's clients push wherever they may.
+    pub fn client_telemetry(mut self, take: bool) -> Self {
+        self.config.client_telemetry = take;
+        self
+    }
+
+    /// Sets a config of all brokers by Kafka's name of it, as a broker's file does: such as `log.retention.hours`, or
+    /// `group.share.record.lock.duration.ms`. It is told by DescribeConfigs, and topics and groups inherit it. What has
+    /// a method of its own here is set by that method.
+    pub fn broker_config(mut self, name: impl Into<Str>, value: impl Into<Str>) -> Self {
+        self.config.properties.insert(name.into(), value.into());
+        self
+    }
+
     /// Sets how many fetch sessions a node keeps: Kafka's `max.incremental.fetch.session.cache.slots`. The default is
     /// 1000.
     pub fn fetch_session_slots(mut self, slots: usize) -> Self {

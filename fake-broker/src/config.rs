@@ -40,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) offset_metadata_max_bytes: usize,
     /// How many fetch sessions a node keeps.
     pub(crate) fetch_session_slots: usize,
+    /// Whether nodes advertise that they take metrics of clients.
+    pub(crate) client_telemetry: bool,
     /// Configs of all brokers, by Kafka's names, as a broker's file has them.
     pub(crate) properties: BTreeMap<Str, Str>,
 }
@@ -83,6 +85,7 @@ impl Default for Config {
             offsets_retention_check_interval: Duration::from_secs(10 * 60),
             offset_metadata_max_bytes: 4096,
             fetch_session_slots: 1000,
+            client_telemetry: false,
             properties: BTreeMap::new(),
         }
     }

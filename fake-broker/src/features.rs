@@ -56,6 +56,7 @@ impl State {
         self.cluster_version().features().find(|feature| feature.name == name)
     }
 
+    #[allow(dead_code, reason = "the transactions that ask for it are being written")]
     /// The finalized level of a feature by Kafka's name, such as `transaction.version`; 0 where there is none.
     pub(crate) fn feature_level(&self, name: &str) -> i16 {
         self.feature(name).map_or(0, |feature| self.features.level(&feature))

@@ -67,6 +67,7 @@ mod rng;
 mod security;
 mod serve;
 mod state;
+mod telemetry;
 mod timers;
 mod topics;
 
@@ -86,4 +87,5 @@ pub use operations::{Durability, Operation};
 pub use serve::pipe::{PipeStream, Pipes};
 #[cfg(feature = "tls")]
 pub use serve::tls::{ClientAuth, ServerTls};
+pub use telemetry::{Metric, MetricKind, MetricPoint, TelemetryPush};
 pub use topics::validate_name as validate_topic_name;

@@ -5,8 +5,8 @@
 //!        └── cancelled ──▶ as before
 //! ```
 //!
-//! A reassignment is over as soon as the nodes that are new to the partition are up; a test can hold all of them, to see
-//! and to cancel them on the way.
+//! A reassignment is over as soon as the nodes that are new to the partition are up; a test can hold all of them, to
+//! see and to cancel them on the way.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

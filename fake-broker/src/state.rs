@@ -31,6 +31,7 @@ use crate::quorum::Quorum;
 use crate::reassignments::Reassignments;
 use crate::rng::Rng;
 use crate::security::acls::Acls;
+use crate::telemetry::Telemetry;
 use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, Topics};
 
@@ -49,6 +50,7 @@ pub(crate) struct State {
     pub(crate) quorum: Quorum,
     pub(crate) reassignments: Reassignments,
     pub(crate) log_dirs: LogDirs,
+    pub(crate) telemetry: Telemetry,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
     pub(crate) offsets: Offsets,
@@ -92,6 +94,7 @@ impl State {
             quorum: Quorum::default(),
             reassignments: Reassignments::default(),
             log_dirs: LogDirs::default(),
+            telemetry: Telemetry::default(),
             topics: Topics::default(),
             offsets: Offsets::default(),
             sessions,
@@ -130,7 +133,8 @@ impl State {
 
     /// The replicas of a new partition: as many nodes as asked for in a row, live ones before dead ones.
     pub(crate) fn place(&self, index: i32, replication_factor: i16) -> Vec<i32> {
-        let (mut nodes, dead): (Vec<_>, Vec<_>) = self.nodes.registered_ids().into_iter().partition(|&id| self.nodes.is_up(id));
+        let (mut nodes, dead): (Vec<_>, Vec<_>) =
+            self.nodes.registered_ids().into_iter().partition(|&id| self.nodes.is_up(id));
         if !nodes.is_empty() {
             let live = nodes.len();
             nodes.rotate_left(usize::try_from(index).unwrap_or(0) % live);

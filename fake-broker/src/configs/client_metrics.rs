@@ -12,14 +12,13 @@ const ALL: (KafkaVersion, KafkaVersion) = (KafkaVersion::V3_9, KafkaVersion::V4_
 const INTERVAL_MS: std::ops::RangeInclusive<i64> = 100..=3_600_000;
 
 /// What `match` can ask of a client.
-pub(crate) const SELECTORS: [&str; 7] = [
+pub(crate) const SELECTORS: [&str; 6] = [
     "client_instance_id",
     "client_id",
     "client_software_name",
     "client_software_version",
     "client_source_address",
     "client_source_port",
-    "client_rack",
 ];
 
 /// The configs of a subscription, by name.
@@ -77,4 +76,9 @@ pub(crate) fn selectors(value: &Str) -> Result<Vec<(String, String)>, Refusal> {
         selectors.push((selector.to_owned(), expression.to_owned()));
     }
     Ok(selectors)
+}
+
+/// The prefixes of `metrics`.
+pub(crate) fn prefixes(value: &Str) -> Vec<Str> {
+    definition::list(value).into_iter().map(Str::from).collect()
 }

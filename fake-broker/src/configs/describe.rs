@@ -196,24 +196,31 @@ impl State {
         self.configs.cluster.iter().map(describe).collect()
     }
 
-    /// All values that a broker has for a config, the one that counts first.
+    /// All values that a broker has for a config, the one that counts first: those under its other names too, but none
+    /// if there is none under its own.
     fn broker_synonyms(&self, node: i32, name: Option<&'static str>) -> Vec<Synonym> {
         let Some(name) = name else { return Vec::new() };
         let version = self.version_of(node);
         let file = self.static_values_of(node);
-        let mut found = Vec::new();
-        for (name, _) in broker::spellings(name) {
-            let mut add = |value: Option<Str>, source| {
-                if value.is_some() {
-                    found.push(Synonym { name: Str::from_static(name), value, source });
-                }
-            };
-            add(self.configs.brokers.get(&node).and_then(|values| values.get(name).cloned()), Source::Broker);
-            add(self.configs.cluster.get(name).cloned(), Source::AllBrokers);
-            add(file.get(name).cloned(), Source::File);
+        let of_broker = self.configs.brokers.get(&node);
+        let default_of = |name: &str| broker::find(name, version).and_then(|config| config.definition.default);
+        let sources = [Source::Broker, Source::AllBrokers, Source::File, Source::Default];
+        let value = |name: &str, source| match source {
+            Source::Broker => of_broker.and_then(|values| values.get(name).cloned()),
+            Source::AllBrokers => self.configs.cluster.get(name).cloned(),
+            Source::File => file.get(name).cloned(),
+            _ => default_of(name).map(Str::from_static),
+        };
+        if sources.into_iter().all(|source| value(name, source).is_none()) {
+            return Vec::new();
         }
-        let default = broker::find(name, version).and_then(|config| config.definition.default);
-        found.extend(default.map(|default| default_of(name, Some(default))));
+        let mut found = Vec::new();
+        for source in sources {
+            for (name, _) in broker::spellings(name) {
+                let value = value(name, source);
+                found.extend(value.map(|value| Synonym { name: Str::from(name), value: Some(value), source }));
+            }
+        }
         found
     }
 }
@@ -249,4 +256,48 @@ fn own<'a>(
 
 fn default_of(name: &'static str, default: Option<&'static str>) -> Synonym {
     Synonym { name: Str::from_static(name), value: default.map(Str::from_static), source: Source::Default }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::builder::FakeClusterBuilder;
+    use crate::configs::alter::{Change, Doing, SET};
+
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    fn some_time() -> Instant {
+        Instant::now()
+    }
+
+    /// What 4.4.0 tells with `log.retention.hours=1` in its file.
+    #[test]
+    fn values_in_other_units_are_found() {
+        let built = FakeClusterBuilder::default().broker_config("log.retention.hours", "1").topic("orders", 1);
+        let now = some_time();
+        let mut cluster = built.build_machine(now);
+        let retention = |state: &State, resource, name: &str, key: &str| {
+            let told = state.describe_configs(1, resource, name).expect("configs");
+            let entry = told.into_iter().find(|entry| entry.name == key).expect("a config");
+            let synonyms: Vec<_> = entry.synonyms.iter().map(|s| (s.name.to_string(), s.source as i8)).collect();
+            (entry.value.map(String::from), entry.source, synonyms)
+        };
+
+        let of_topic = retention(cluster.state(), ResourceType::Topic, "orders", "retention.ms");
+        assert_eq!(of_topic, (Some("3600000".to_owned()), Source::Default, vec![]));
+        let of_broker = retention(cluster.state(), ResourceType::Broker, "1", "log.retention.ms");
+        assert_eq!(of_broker, (None, Source::Default, vec![]));
+
+        cluster.control(now, |state| {
+            let set = Change { name: "log.retention.ms".into(), operation: SET, value: Some("5000".into()) };
+            state.alter_configs(1, 4, "", &[set], Doing::CarryOut).expect("a valid change");
+        });
+        let (value, source, synonyms) = retention(cluster.state(), ResourceType::Topic, "orders", "retention.ms");
+        assert_eq!((value.as_deref(), source), (Some("5000"), Source::AllBrokers));
+        let names: Vec<_> = synonyms.iter().map(|(name, source)| (name.as_str(), *source)).collect();
+        assert_eq!(names, [("log.retention.ms", 3), ("log.retention.hours", 4), ("log.retention.hours", 5)]);
+        let topic = cluster.state().topics.by_name("orders").expect("a topic");
+        assert_eq!(topic.settings.retention_ms, 5_000);
+    }
 }

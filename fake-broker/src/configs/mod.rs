@@ -20,7 +20,7 @@ use crate::state::State;
 
 pub(crate) mod alter;
 mod broker;
-mod client_metrics;
+pub(crate) mod client_metrics;
 mod definition;
 pub(crate) mod describe;
 mod group_settings;
@@ -115,7 +115,7 @@ impl State {
         self.nodes.find(node).map(|node| node.version).unwrap_or_default()
     }
 
-    /// What all brokers have for a config of theirs: set at run time, or when the cluster was built, or Kafka's default.
+    /// What all brokers have for a config: set at run time, or when the cluster was built, or Kafka's default.
     pub(crate) fn broker_value(&self, name: &str) -> Option<Str> {
         let set = self.configs.cluster.get(name).cloned();
         set.or_else(|| self.config.static_values().get(name).cloned())

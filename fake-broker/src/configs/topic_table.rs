@@ -82,7 +82,7 @@ pub(crate) const TOPIC: &[Definition] = &[
         ALL, "How far behind the broker's time a record's timestamp may be."),
     row("message.timestamp.difference.max.ms", Long, FOR_EVER, AtLeast(0),
         Some("log.message.timestamp.difference.max.ms"), V3,
-        "How far from the broker's time a record's timestamp may be; replaced by the two configs for before and after."),
+        "How far from the broker's time a timestamp may be; replaced by the two configs for before and after."),
     row("message.timestamp.type", String, "CreateTime", OneOf(&["CreateTime", "LogAppendTime"]),
         Some("log.message.timestamp.type"), ALL,
         "Whose time a record has: its producer's, or the broker's when it is appended."),

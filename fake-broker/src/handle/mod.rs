@@ -1,11 +1,13 @@
 //! What a test holds of a running cluster. Its controls, and views of what is in it, are in a file for each noun.
 
+mod configs;
 mod faults;
 mod groups;
 mod leaders;
 mod listeners;
 mod nodes;
 mod records;
+mod telemetry;
 mod topics;
 mod wait;
 

@@ -3,9 +3,7 @@
 use krafka_protocol::api::alter_partition_reassignments::{
     ReassignablePartition, ReassignablePartitionResponse, ReassignableTopicResponse,
 };
-use krafka_protocol::{
-    AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, ErrorCode, Str,
-};
+use krafka_protocol::{AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, ErrorCode, Str};
 
 use super::assignment;
 use crate::context::{Context, Outcome};
@@ -53,8 +51,7 @@ fn reassign(
 ) -> Result<(), (ErrorCode, Option<String>)> {
     let unknown = |text: String| (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, Some(text));
     let index = asked.partition_index;
-    let topic =
-        state.topics.by_name(name).ok_or_else(|| unknown(format!("Unable to find a topic named {name}.")))?;
+    let topic = state.topics.by_name(name).ok_or_else(|| unknown(format!("Unable to find a topic named {name}.")))?;
     let id = topic.id;
     let partition =
         topic.partition(index).ok_or_else(|| unknown(format!("Unable to find partition {name}:{index}.")))?;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use krafka_protocol::api::describe_log_dirs::{
-    DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
-};
+use krafka_protocol::api::describe_log_dirs::{DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic};
 use krafka_protocol::{DescribeLogDirsRequest, DescribeLogDirsResponse, Str};
 
 use crate::configs::statics::LOG_DIRS;
@@ -13,7 +11,11 @@ use crate::log_dirs::{TOTAL_BYTES, USABLE_BYTES};
 use crate::security::acls::Operation;
 use crate::state::State;
 
-pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeLogDirsRequest) -> Outcome<DescribeLogDirsResponse> {
+pub(crate) fn handle(
+    state: &State,
+    cx: &Context,
+    request: &DescribeLogDirsRequest,
+) -> Outcome<DescribeLogDirsResponse> {
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {
         return Outcome::Reply(DescribeLogDirsResponse { error_code: code.0, ..DescribeLogDirsResponse::default() });
     }

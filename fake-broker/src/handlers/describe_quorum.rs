@@ -45,7 +45,11 @@ fn describe(state: &State, cx: &Context) -> PartitionResponse {
         let is_up = state.nodes.is_up(replica_id);
         ReplicaState {
             replica_id,
-            replica_directory_id: if cx.version >= 2 { state.metadata_directory(replica_id) } else { Default::default() },
+            replica_directory_id: if cx.version >= 2 {
+                state.metadata_directory(replica_id)
+            } else {
+                Default::default()
+            },
             log_end_offset: if is_up { end } else { -1 },
             last_fetch_timestamp: if is_up { cx.wall_ms } else { -1 },
             last_caught_up_timestamp: if is_up { cx.wall_ms } else { -1 },

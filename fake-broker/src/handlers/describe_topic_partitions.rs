@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use krafka_protocol::api::describe_topic_partitions::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
-use krafka_protocol::{
-    DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, ErrorCode, Str, Uuid,
-};
+use krafka_protocol::{DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, ErrorCode, Str, Uuid};
 
 use super::operations;
 use crate::context::{Context, Outcome};

@@ -38,6 +38,7 @@ mod describe_topic_partitions;
 mod elect_leaders;
 pub(crate) mod fetch;
 mod find_coordinator;
+mod get_telemetry_subscriptions;
 mod heartbeat;
 mod incremental_alter_configs;
 mod init_producer_id;
@@ -55,6 +56,7 @@ mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
 pub(crate) mod produce;
+mod push_telemetry;
 mod remove_raft_voter;
 mod sasl_authenticate;
 mod sasl_handshake;
@@ -123,6 +125,8 @@ table! {
         AlterConfigs => alter_configs,
         IncrementalAlterConfigs => incremental_alter_configs,
         ListConfigResources => list_config_resources,
+        PushTelemetry => push_telemetry,
+        GetTelemetrySubscriptions => get_telemetry_subscriptions,
         UpdateFeatures => update_features,
         UnregisterBroker => unregister_broker,
         RemoveRaftVoter => remove_raft_voter,
@@ -144,12 +148,18 @@ table! {
     }
 }
 
+/// What every broker answers, and only one with a plugin for it advertises.
+const TELEMETRY: [ApiKey; 2] = [ApiKey::GetTelemetrySubscriptions, ApiKey::PushTelemetry];
+
 /// The versions of an API that a node serves: what its Kafka version has. The codec knows more APIs and versions.
 pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions> {
     if !SERVED.contains(&key) {
         return None;
     }
     let version = state.nodes.find(node)?.version;
+    if TELEMETRY.contains(&key) {
+        return key.versions();
+    }
     let mut real = version.versions(key)?;
     // Kafka 4 refuses Produce before version 3 and advertises it all the same: librdkafka takes a broker without
     // version 0 for one that cannot compress (KAFKA-18659).
@@ -164,7 +174,10 @@ pub(crate) fn advertised(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
     let mut keys = SERVED.to_vec();
     keys.sort_unstable();
     let range = |key| {
-        versions(state, node, key)?;
+        let served = versions(state, node, key)?;
+        if TELEMETRY.contains(&key) {
+            return state.config.client_telemetry.then_some((key, served));
+        }
         Some((key, state.nodes.find(node)?.version.versions(key)?))
     };
     keys.into_iter().filter_map(range).collect()

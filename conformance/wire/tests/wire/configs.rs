@@ -200,7 +200,8 @@ fn impossible_changes_are_refused_in_kafkas_words() {
             (
                 vec![change("compression.gzip.level", SET, Some("0"))],
                 "INVALID_CONFIG",
-                "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1",
+                "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to \
+                 -1",
             ),
             (
                 vec![change("min.cleanable.dirty.ratio", SET, Some("1.5"))],

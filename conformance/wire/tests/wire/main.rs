@@ -6,6 +6,7 @@
 //! and say so. `just agreements` runs them on the fake and on two real Kafkas, and writes `conformance/AGREEMENTS.md`.
 
 mod acls;
+mod admin;
 mod agreement;
 mod authorization;
 mod cleaning;
@@ -38,4 +39,5 @@ mod records;
 mod sasl;
 mod secured;
 mod target;
+mod telemetry;
 mod topics;

@@ -1,0 +1,191 @@
+//! What clients report about themselves (KIP-714): who is asked for what, and what was pushed.
+//!
+//! ```text
+//!   client metrics configs ──▶ subscription of an instance ──Get──▶ client ──Push──▶ here, decoded
+//! ```
+//!
+//! A node advertises these requests only if the cluster was built with
+//! [`client_telemetry`](crate::FakeClusterBuilder::client_telemetry), as Kafka does only with a plugin that takes the
+//! metrics: clients of Java push wherever they are advertised. Other than in Kafka, all nodes know an instance, and the
+//! address and the port of a client are never told apart.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use krafka_protocol::{Bytes, ErrorCode, Str, Uuid};
+
+use crate::configs::client_metrics;
+use crate::context::Context;
+use crate::state::State;
+
+pub(crate) mod otlp;
+
+pub use otlp::{Metric, MetricKind, MetricPoint};
+
+/// The most bytes that one push may have: Kafka's default of `telemetry.max.bytes`.
+pub(crate) const MAX_BYTES: usize = 1_048_576;
+/// How often a client asks for its subscription if it has none.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
+/// How many clients are known at once, as in Kafka; the one that was silent for longest is forgotten.
+const MAX_INSTANCES: usize = 16_384;
+/// How many pushes are kept, the newest ones.
+const MAX_PUSHES: usize = 4_096;
+
+/// The clients that asked or pushed, and their pushes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Telemetry {
+    instances: BTreeMap<Uuid, Instance>,
+    pub(crate) pushes: VecDeque<TelemetryPush>,
+}
+
+/// Metrics that a client pushed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TelemetryPush {
+    /// The node that was asked to take it.
+    pub node: i32,
+    /// Which client it was: the same id for all of its life.
+    pub client_instance_id: Uuid,
+    /// What the client calls itself.
+    pub client_id: Option<Str>,
+    /// Whether the client said that it was its last.
+    pub terminating: bool,
+    /// What came, decompressed.
+    pub payload: Bytes,
+    /// What is in it; `None` if it is not metrics in the encoding of OpenTelemetry. Kafka takes that, too.
+    pub metrics: Option<Vec<Metric>>,
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+struct Instance {
+    last_get: Option<Instant>,
+    last_push: Option<Instant>,
+    terminated: bool,
+    /// Whether the last answer was an error after which it may ask again at once.
+    must_ask: bool,
+}
+
+/// What a client is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subscription {
+    pub(crate) id: i32,
+    pub(crate) interval: Duration,
+    pub(crate) metrics: Vec<Str>,
+}
+
+impl Telemetry {
+    /// Finds or remembers a client.
+    fn instance(&mut self, id: Uuid) -> &mut Instance {
+        if self.instances.len() >= MAX_INSTANCES && !self.instances.contains_key(&id) {
+            let silent = self.instances.iter().min_by_key(|(_, it)| it.last_get.max(it.last_push)).map(|(&id, _)| id);
+            if let Some(silent) = silent {
+                self.instances.remove(&silent);
+            }
+        }
+        let new = || Instance { last_get: None, last_push: None, terminated: false, must_ask: false };
+        self.instances.entry(id).or_insert_with(new)
+    }
+
+    /// Keeps what was pushed.
+    pub(crate) fn keep(&mut self, push: TelemetryPush) {
+        if self.pushes.len() >= MAX_PUSHES {
+            self.pushes.pop_front();
+        }
+        self.pushes.push_back(push);
+    }
+}
+
+impl State {
+    /// What the configs ask of a client: all subscriptions that match it, taken together.
+    pub(crate) fn telemetry_subscription(&self, cx: &Context, instance: Uuid) -> Subscription {
+        let mut interval: Option<Duration> = None;
+        let mut metrics = BTreeSet::new();
+        for given in self.configs.client_metrics.values() {
+            let selectors = given.get("match").map(client_metrics::selectors);
+            let selectors = selectors.and_then(Result::ok).unwrap_or_default();
+            if !selectors.iter().all(|(selector, pattern)| self.is_meant(cx, instance, selector, pattern)) {
+                continue;
+            }
+            let own = given.get("interval.ms").and_then(|interval| interval.trim().parse().ok());
+            let own = own.map_or(DEFAULT_INTERVAL, Duration::from_millis);
+            interval = Some(interval.map_or(own, |interval| interval.min(own)));
+            metrics.extend(given.get("metrics").into_iter().flat_map(client_metrics::prefixes));
+        }
+        if metrics.contains("*") {
+            metrics = BTreeSet::from([Str::from_static("*")]);
+        }
+        let interval = interval.unwrap_or(DEFAULT_INTERVAL);
+        let metrics: Vec<Str> = metrics.into_iter().collect();
+        Subscription { id: subscription_id(instance, interval, &metrics), interval, metrics }
+    }
+
+    /// Whether a selector of a subscription fits a client.
+    fn is_meant(&self, cx: &Context, instance: Uuid, selector: &str, pattern: &str) -> bool {
+        let software = self.connections.get(&cx.connection).and_then(|open| open.software.as_ref());
+        let value = match selector {
+            "client_instance_id" => instance.to_string(),
+            "client_id" => cx.client_id.as_deref().unwrap_or_default().to_owned(),
+            "client_software_name" => software.map(|(name, _)| name.to_string()).unwrap_or_default(),
+            "client_software_version" => software.map(|(_, version)| version.to_string()).unwrap_or_default(),
+            "client_source_address" => cx.client_host.trim_start_matches('/').to_owned(),
+            _ => String::new(),
+        };
+        regex::Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|pattern| pattern.is_match(&value))
+    }
+
+    /// Judges a question for the subscription.
+    ///
+    /// # Errors
+    ///
+    /// If the client asks too often.
+    pub(crate) fn ask_telemetry(&mut self, id: Uuid, interval: Duration, now: Instant) -> Result<(), ErrorCode> {
+        let instance = self.telemetry.instance(id);
+        let is_early = |last: Option<Instant>| last.is_some_and(|last| now.duration_since(last) <= interval);
+        if is_early(instance.last_get.max(instance.last_push)) && !instance.must_ask {
+            return Err(ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+        }
+        instance.last_get = Some(now);
+        instance.must_ask = false;
+        Ok(())
+    }
+
+    /// Judges a push of a client that has this subscription.
+    ///
+    /// # Errors
+    ///
+    /// If Kafka would not take it.
+    pub(crate) fn push_telemetry(
+        &mut self,
+        id: Uuid,
+        subscription: &Subscription,
+        named: i32,
+        terminating: bool,
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let instance = self.telemetry.instance(id);
+        if instance.terminated && !terminating {
+            return Err(ErrorCode::INVALID_REQUEST);
+        }
+        // The first push after a question may come at any time, so that clients do not all push at once.
+        let is_first = instance.last_get > instance.last_push || instance.last_push.is_none();
+        let is_early = instance.last_push.is_some_and(|last| now.duration_since(last) <= subscription.interval);
+        if is_early && !is_first && !terminating {
+            return Err(ErrorCode::THROTTLING_QUOTA_EXCEEDED);
+        }
+        instance.last_push = Some(now);
+        instance.terminated |= terminating;
+        if named != subscription.id {
+            instance.must_ask = true;
+            return Err(ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
+        }
+        Ok(())
+    }
+}
+
+/// A number that differs when the subscription does, and from client to client (FNV-1a).
+fn subscription_id(instance: Uuid, interval: Duration, metrics: &[Str]) -> i32 {
+    let interval = interval.as_millis().to_be_bytes();
+    let parts = [&instance.0[..], &interval].into_iter().chain(metrics.iter().map(|metric| metric.as_bytes()));
+    let hash = parts.flatten().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    i32::from_be_bytes(hash.to_be_bytes())
+}
