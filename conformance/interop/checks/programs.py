@@ -26,7 +26,8 @@ def node(file, name, needs, partitions, timeout=30):
     return lambda about: (setattr(run, "__doc__", about), check(f"{file}-{name}", needs, timeout)(run))
 
 
-node("kafkajs", "produce", CLASSIC, 1)("kafkajs: none, gzip, snappy; keys, headers, tombstones, times; a group reads all and commits.")
+node("kafkajs", "produce", CLASSIC, 1)(
+    "kafkajs: none, gzip, snappy; keys, headers, tombstones, times; a group reads all and commits.")
 node("kafkajs", "group", CLASSIC | {15: 0, 22: 0}, 4)("kafkajs: two members share the partitions, all records once.")
 node("kafkajs", "transaction", TXN_OFFSETS, 1)("kafkajs: transactions with offsets, committed and aborted.")
 
@@ -47,14 +48,16 @@ java("idempotent", CLASSIC | {22: 0}, 3, "Java's clients: each codec, keys and h
 java("consumer-classic", CLASSIC, 4, "Java's consumer: two classic members, one leaves, nothing is read twice.")
 java("consumer-848", KIP848, 4, "Java's consumer with the new protocol: two members, one leaves.")
 java("transactions", TXN_OFFSETS, 1, "Java's producer: transactions with offsets, committed and aborted; fencing.")
-java("admin", {3: 0, 32: 0, 37: 0, 44: 0, 35: 0, 55: 0, 60: 0} | ADMIN_TOPICS, 1, "Java's Admin: what no tool asks for.")
+java("admin", {3: 0, 32: 0, 37: 0, 44: 0, 35: 0, 55: 0, 60: 0} | ADMIN_TOPICS, 1,
+     "Java's Admin: what no tool asks for.")
 
 
 def go(name, needs, partitions, about, timeout=30):
     """Registers a check of go/main.go: franz-go."""
     def run(ctx):
         topic = ctx.topic(partitions, exact=partitions > 1)
-        told(ctx.command([WORK / "interop-go", name, ctx.bootstrap, topic, ctx.name("group")], ok=False, seconds=timeout - 2))
+        told(ctx.command([WORK / "interop-go", name, ctx.bootstrap, topic, ctx.name("group")], ok=False,
+                         seconds=timeout - 2))
     run.__doc__ = about
     check(f"franz-{name}", needs, timeout)(run)
 

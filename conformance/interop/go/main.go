@@ -105,7 +105,8 @@ func members(next bool) func(context.Context) error {
 			return err
 		}
 		for p := range int32(4) {
-			if err := all[0].ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: p, Value: []byte("1")}).FirstErr(); err != nil {
+			r := &kgo.Record{Topic: topic, Partition: p, Value: []byte("1")}
+			if err := all[0].ProduceSync(ctx, r).FirstErr(); err != nil {
 				return err
 			}
 		}

@@ -65,7 +65,8 @@ public class Clients {
     static void members(String protocol) throws Exception {
         try (var producer = producer(Map.of())) {
             for (int p = 0; p < 4; p++) producer.send(new ProducerRecord<>(topic, p, "k", "first")).get();
-            Map<String, Object> settings = Map.of("group.protocol", protocol, "group.id", group, "enable.auto.commit", "false");
+            Map<String, Object> settings =
+                Map.of("group.protocol", protocol, "group.id", group, "enable.auto.commit", "false");
             try (var one = consumer(settings)) {
                 try (var two = consumer(settings)) {
                     one.subscribe(List.of(topic));
@@ -108,17 +109,20 @@ public class Clients {
         producer.initTransactions();
         for (boolean commits : List.of(true, false, true)) {
             producer.beginTransaction();
-            for (int i = 0; i < 10; i++) producer.send(new ProducerRecord<>(topic, "k", commits ? "committed" : "aborted"));
+            var value = commits ? "committed" : "aborted";
+            for (int i = 0; i < 10; i++) producer.send(new ProducerRecord<>(topic, "k", value));
             producer.flush(); // An abort drops what is not sent yet.
             var at = Map.of(new TopicPartition(topic, 0), new OffsetAndMetadata(commits ? 10 : 99));
             producer.sendOffsetsToTransaction(at, new ConsumerGroupMetadata(group));
             if (commits) producer.commitTransaction(); else producer.abortTransaction();
         }
         var committed = read(20, Map.of("isolation.level", "read_committed"));
-        same(committed.stream().map(ConsumerRecord::value).collect(Collectors.toSet()), Set.of("committed"), "read_committed");
+        var values = committed.stream().map(ConsumerRecord::value).collect(Collectors.toSet());
+        same(values, Set.of("committed"), "read_committed");
         same(read(30, Map.of("isolation.level", "read_uncommitted")).size(), 30, "read_uncommitted");
         try (var admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
-            var offsets = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get(20, TimeUnit.SECONDS);
+            var listed = admin.listConsumerGroupOffsets(group);
+            var offsets = listed.partitionsToOffsetAndMetadata().get(20, TimeUnit.SECONDS);
             same(offsets.get(new TopicPartition(topic, 0)).offset(), 10L, "the offset of the transactions");
         }
         try (var newer = producer(settings)) {
@@ -153,7 +157,8 @@ public class Clients {
             var id = created.topicId(made).get();
             until(() -> {
                 try {
-                    return admin.describeTopics(TopicCollection.ofTopicIds(List.of(id))).allTopicIds().get().get(id).name().equals(made);
+                    var described = admin.describeTopics(TopicCollection.ofTopicIds(List.of(id))).allTopicIds().get();
+                    return described.get(id).name().equals(made);
                 } catch (java.util.concurrent.ExecutionException e) {
                     return false;
                 }
@@ -164,18 +169,26 @@ public class Clients {
             admin.incrementalAlterConfigs(Map.of(resource, List.of(set))).all().get();
             until(() -> {
                 var options = new DescribeConfigsOptions().includeSynonyms(true).includeDocumentation(true);
-                var entry = admin.describeConfigs(List.of(resource), options).all().get().get(resource).get("retention.ms");
-                return entry.value().equals("1000000") && entry.source() == ConfigEntry.ConfigSource.DYNAMIC_TOPIC_CONFIG
-                    && entry.synonyms().get(0).value().equals("1000000") && entry.type() == ConfigEntry.ConfigType.LONG
+                var configs = admin.describeConfigs(List.of(resource), options).all().get().get(resource);
+                var entry = configs.get("retention.ms");
+                return entry.value().equals("1000000")
+                    && entry.source() == ConfigEntry.ConfigSource.DYNAMIC_TOPIC_CONFIG
+                    && entry.synonyms().get(0).value().equals("1000000")
+                    && entry.type() == ConfigEntry.ConfigType.LONG
                     && entry.documentation() != null;
             }, "the config with its source, synonyms, type and documentation");
 
             admin.createPartitions(Map.of(made, NewPartitions.increaseTo(5))).all().get();
-            until(() -> admin.describeTopics(List.of(made)).allTopicNames().get().get(made).partitions().size() == 5, "5 partitions");
-            var ends = IntStream.range(0, 5).boxed().collect(Collectors.toMap(p -> new TopicPartition(made, p), p -> OffsetSpec.latest()));
-            admin.listOffsets(ends).all().get().values().forEach(end -> same(end.offset(), 0L, "the end of an empty log"));
+            until(() -> {
+                var described = admin.describeTopics(List.of(made)).allTopicNames().get();
+                return described.get(made).partitions().size() == 5;
+            }, "5 partitions");
+            var ends = new HashMap<TopicPartition, OffsetSpec>();
+            for (int p = 0; p < 5; p++) ends.put(new TopicPartition(made, p), OffsetSpec.latest());
+            admin.listOffsets(ends).all().get().values().forEach(end -> same(end.offset(), 0L, "the end of no records"));
             same(admin.describeLogDirs(List.of(1)).allDescriptions().get().size(), 1, "log dirs of a node");
-            check(admin.describeFeatures().featureMetadata().get().finalizedFeatures().containsKey("metadata.version"), "features");
+            var features = admin.describeFeatures().featureMetadata().get().finalizedFeatures();
+            check(features.containsKey("metadata.version"), "features");
             check(admin.describeMetadataQuorum().quorumInfo().get().voters().size() == nodes, "voters");
             check(admin.listConsumerGroups().all().get() != null, "groups");
             admin.deleteTopics(TopicCollection.ofTopicIds(List.of(id))).all().get();
@@ -190,7 +203,8 @@ public class Clients {
     }
 
     static KafkaConsumer<String, String> consumer(Map<String, Object> more) {
-        var settings = new HashMap<String, Object>(Map.of("bootstrap.servers", bootstrap, "auto.offset.reset", "earliest"));
+        var settings = new HashMap<String, Object>();
+        settings.putAll(Map.of("bootstrap.servers", bootstrap, "auto.offset.reset", "earliest"));
         settings.putAll(more);
         return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
     }
@@ -199,11 +213,14 @@ public class Clients {
     static List<ConsumerRecord<String, String>> read(int count, Map<String, Object> more) {
         var got = new ArrayList<ConsumerRecord<String, String>>();
         try (var consumer = consumer(more)) {
-            var partitions = consumer.partitionsFor(topic).stream().map(p -> new TopicPartition(topic, p.partition())).toList();
+            var infos = consumer.partitionsFor(topic);
+            var partitions = infos.stream().map(info -> new TopicPartition(topic, info.partition())).toList();
             consumer.assign(partitions);
             consumer.seekToBeginning(partitions);
             long end = System.currentTimeMillis() + 20_000;
-            while (got.size() < count && System.currentTimeMillis() < end) consumer.poll(Duration.ofMillis(200)).forEach(got::add);
+            while (got.size() < count && System.currentTimeMillis() < end) {
+                consumer.poll(Duration.ofMillis(200)).forEach(got::add);
+            }
         }
         return got;
     }

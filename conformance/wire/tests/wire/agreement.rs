@@ -4,8 +4,8 @@
 //!     the test panics     ──▶ a failure    or, if it said that this place differs, "differs", and why
 //!     it finds no API     ──▶ not there    and why
 //!
-//! libtest knows passed and failed only. So that a test that did not judge is not taken for one that did, each verdict is
-//! a line of the file that `KRAFKA_AGREEMENTS` names: `conformance/agreements` makes the table of it.
+//! libtest knows passed and failed only. So that a test that did not judge is not taken for one that did, each verdict
+//! is a line of the file that `KRAFKA_AGREEMENTS` names: `conformance/agreements` makes the table of it.
 
 use std::cell::RefCell;
 use std::fs::OpenOptions;

@@ -169,7 +169,7 @@ impl Target {
         first..=last
     }
 
-    /// Ends the test here if what comes is not there in the Kafka that it runs on: the table of agreements says so, with
+    /// Ends the test here if what comes is not there in the Kafka that it runs on: the table of agreements says so, and
     /// `what` has come since then.
     pub(crate) async fn since(&self, first: KafkaVersion, what: &str) {
         if self.version().await < first {
@@ -240,7 +240,7 @@ impl Target {
         self.topic_with(partitions, &[]).await
     }
 
-    /// Makes a topic with settings of its own. Where there are several real nodes, the one that `connect` connects to has
+    /// Makes a topic with settings of its own. Where there are several real nodes, the one that `connect` reaches has
     /// all of it, alone: so a test that knows of one node runs on a cluster of any size.
     pub(crate) async fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> Topic {
         let given =
