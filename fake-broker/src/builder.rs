@@ -12,7 +12,7 @@ use krafka_protocol::Str;
 use crate::clock::{self, Clock, TokioClock, WallClock};
 use crate::cluster::Cluster;
 use crate::config::{Config, MigrationPolicy};
-use crate::faults::KafkaVersion;
+use crate::faults::{KafkaVersion, Profile};
 use crate::handle::FakeCluster;
 use crate::listeners::{Listeners, SecurityProtocol};
 use crate::nodes::{Node, Nodes};
@@ -40,6 +40,8 @@ pub struct FakeClusterBuilder {
     racks: Vec<Str>,
     versions: BTreeMap<i32, KafkaVersion>,
     version: KafkaVersion,
+    profile: Option<Profile>,
+    profiles: BTreeMap<i32, Profile>,
     topics: Vec<(Str, i32)>,
     port_base: Option<u16>,
     start_ms: Option<i64>,
@@ -58,6 +60,8 @@ impl Default for FakeClusterBuilder {
             racks: Vec::new(),
             versions: BTreeMap::new(),
             version: KafkaVersion::default(),
+            profile: None,
+            profiles: BTreeMap::new(),
             topics: Vec::new(),
             port_base: None,
             start_ms: None,
@@ -109,6 +113,18 @@ impl FakeClusterBuilder {
     /// Sets which version of Kafka one node looks like, as in a rolling upgrade.
     pub fn node_version(mut self, node: i32, version: KafkaVersion) -> Self {
         self.versions.insert(node, version);
+        self
+    }
+
+    /// Makes all nodes advertise the APIs of a service that speaks Kafka's protocol and is not Kafka.
+    pub fn as_service(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
+    /// Makes one node advertise the APIs of a service.
+    pub fn node_service(mut self, node: i32, profile: Profile) -> Self {
+        self.profiles.insert(node, profile);
         self
     }
 
@@ -347,7 +363,8 @@ impl FakeClusterBuilder {
             let host = if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) };
             let rack = (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone());
             let version = self.versions.get(&id).copied().unwrap_or(self.version);
-            Node::new(host, ports(id), rack, version)
+            let profile = self.profiles.get(&id).copied().or(self.profile);
+            Node { profile, ..Node::new(host, ports(id), rack, version) }
         };
         let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
         let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);

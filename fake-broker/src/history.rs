@@ -79,6 +79,16 @@ impl History {
         self.events.iter().filter(move |event| event.key == key)
     }
 
+    /// Iterates the requests of clients that call themselves so, the oldest first.
+    pub fn by(&self, client_id: &str) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.client_id.as_deref() == Some(client_id))
+    }
+
+    /// Iterates the requests on one connection, the oldest first.
+    pub fn on_connection(&self, connection: ConnectionId) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.connection == connection)
+    }
+
     /// Iterates the events since a moment, the oldest first.
     pub fn since(&self, moment: Instant) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter().filter(move |event| event.at >= moment)

@@ -77,7 +77,7 @@ pub use clock::{Clock, TokioClock};
 pub use cluster::{Action, Cluster, Input};
 pub use config::MigrationPolicy;
 pub use context::{ConnectionId, RequestId};
-pub use faults::{Apis, Damage, Hint, KafkaVersion, Reached, Rule, RuleBuilder, UnknownVersion};
+pub use faults::{Apis, Damage, Hint, KafkaVersion, Profile, Reached, Rule, RuleBuilder, UnknownVersion};
 pub use groups::{GroupKind, GroupState, GroupView, MemberView};
 pub use handle::{FakeCluster, StoredRecord};
 pub use history::{Event, History};

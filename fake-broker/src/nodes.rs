@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use krafka_protocol::Str;
+use krafka_protocol::{ApiKey, Str, Versions};
 
-use crate::faults::KafkaVersion;
+use crate::faults::{Feature, KafkaVersion, Profile};
 use crate::listeners::SecurityProtocol;
 
 /// A broker of the cluster.
@@ -16,6 +16,8 @@ pub(crate) struct Node {
     pub(crate) rack: Option<Str>,
     pub(crate) up: bool,
     pub(crate) version: KafkaVersion,
+    /// The service whose APIs it advertises in place of its version's.
+    pub(crate) profile: Option<Profile>,
     /// Whether it neither reads nor writes for now.
     pub(crate) paused: bool,
     /// Whether it takes no new connections.
@@ -34,7 +36,22 @@ impl Node {
         rack: Option<Str>,
         version: KafkaVersion,
     ) -> Self {
-        Self { host, ports, rack, up: true, version, paused: false, refusing: false, hidden: false, registered: true }
+        let (up, registered, paused, refusing, hidden) = (true, true, false, false, false);
+        Self { host, ports, rack, up, version, profile: None, paused, refusing, hidden, registered }
+    }
+
+    /// The versions of an API that it advertises, if it has the API.
+    pub(crate) fn advertises(&self, key: ApiKey) -> Option<Versions> {
+        match self.profile {
+            Some(profile) => profile.versions(key),
+            None => self.version.versions(key),
+        }
+    }
+
+    /// The features that a fresh cluster of such nodes has. The services have none.
+    pub(crate) fn features(&self) -> impl Iterator<Item = Feature> {
+        let has_features = self.profile.is_none();
+        self.version.features().filter(move |_| has_features)
     }
 
     /// The port that clients of a listener are told, or -1 if the node has no such listener.

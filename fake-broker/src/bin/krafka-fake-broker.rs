@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 #[cfg(feature = "tls")]
 use krafka_fake_broker::{ClientAuth, ServerTls};
-use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion, SecurityProtocol};
+use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion, Profile, SecurityProtocol};
 use lexopt::prelude::*;
 use tokio::io::AsyncReadExt;
 
@@ -25,7 +25,8 @@ Usage: krafka-fake-broker [OPTIONS]
   --port-base PORT           node i listens on PORT + i - 1 of 127.0.0.1, further listeners on the
                              ports behind those of all nodes (default: free ports)
   --topic NAME[:PARTITIONS]  create a topic; may be repeated
-  --as-version VERSION       look like Kafka 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4 (default 4.4)
+  --as-version VERSION       look like Kafka 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4 (default 4.4),
+                             or advertise what msk-serverless or event-hubs do
   --auto-create              create unknown topics that clients ask for
   --sasl USER:PASSWORD       open a further listener on every node, which asks for SASL, and let this
                              user in; may be repeated
@@ -92,7 +93,13 @@ fn parse() -> Result<Option<Options>, Failure> {
                 }
                 builder.topic(name, partitions)
             }
-            Long("as-version") => builder.as_version(version(&text(&mut arguments)?)?),
+            Long("as-version") => {
+                let named = text(&mut arguments)?;
+                match named.parse::<Profile>() {
+                    Ok(profile) => builder.as_service(profile),
+                    Err(_) => builder.as_version(version(&named)?),
+                }
+            }
             Long("auto-create") => builder.auto_create_topics(true),
             Long("sasl") => {
                 let user = text(&mut arguments)?;

@@ -1,5 +1,5 @@
-//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound, and a clone does the
-//! same as the original.
+//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound, and a clone does
+//! the same as the original.
 //!
 //! Requests of every API are made by their schemas, with values that are legal, nearly legal or absurd; frames are
 //! broken; nodes die, leaders move, and time passes. A seed is a run: `LAWS_SEEDS=1000` runs more of them.
@@ -168,14 +168,13 @@ impl Run {
     }
 
     fn text(&mut self, structure: &str, field: &str) -> &'static str {
-        match Meaning::of(structure, field) {
-            Some(Meaning::Topic) => {
-                *self.pick(&["orders", "orders", "bills", "new", "", "no such/name", "__consumer_offsets"])
-            }
-            Some(Meaning::Group | Meaning::CoordinatorKey) => *self.pick(&["g", "g", "h", ""]),
-            Some(Meaning::TransactionalId) => *self.pick(&["t", "u", ""]),
-            _ => *self.pick(&["x", "range", "consumer", "uniform", "", "1", "cleanup.policy", "User:a", "."]),
-        }
+        let words: &[&'static str] = match Meaning::of(structure, field) {
+            Some(Meaning::Topic) => &["orders", "orders", "bills", "new", "", "no such/name", "__consumer_offsets"],
+            Some(Meaning::Group | Meaning::CoordinatorKey) => &["g", "g", "h", ""],
+            Some(Meaning::TransactionalId) => &["t", "u", ""],
+            _ => &["x", "range", "consumer", "uniform", "", "1", "cleanup.policy", "User:a", "."],
+        };
+        words[self.chance.below(words.len() as u64) as usize]
     }
 
     /// A batch, or what only looks like one.

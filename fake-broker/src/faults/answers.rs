@@ -36,9 +36,9 @@ type Names<'a> = &'a dyn Fn(&Uuid) -> Option<Str>;
 /// Writes errors into an answer. What goes with a success (offsets, members) stays, as clients must not look at it.
 ///
 /// An error goes to the outermost structures that are about what it is for and have room for an error, as Kafka places
-/// those of its authorizer: to each topic in Metadata, to each partition in Produce. An error for the request as a whole
-/// goes there too, and to the answer itself only if it has no such structures. `whole` is what the request is about
-/// where the answer does not repeat it.
+/// those of its authorizer: to each topic in Metadata, to each partition in Produce. An error for the request as a
+/// whole goes there too, and to the answer itself only if it has no such structures. `whole` is what the request is
+/// about where the answer does not repeat it.
 pub(crate) fn deny(response: &mut AnyResponse, version: i16, denials: &[Denial], whole: &Place, state: &State) {
     if !denials.is_empty() {
         let name_of = |id: &Uuid| state.topics.name_of(id);

@@ -88,7 +88,7 @@ impl Hint {
             }
             Self::PreferredReplica { node } => vec![int("responses.partitions.preferred_read_replica", *node)],
             Self::Coordinator { node } => {
-                let (host, port) = state.endpoint(*node, listener).unwrap_or((Str::default(), -1));
+                let (host, port) = state.endpoint(*node, listener).unwrap_or_else(|| (Str::default(), -1));
                 let of = |prefix: &str| {
                     let host = Change::Set { path: format!("{prefix}host"), value: Tree::Str(host.clone()) };
                     [int(&format!("{prefix}node_id"), *node), int(&format!("{prefix}port"), port), host]

@@ -1,4 +1,5 @@
-//! Laws of the JSON form of rules: what is written is read, what is read is written the same, and nothing unknown passes.
+//! Laws of the JSON form of rules: what is written is read, what is read is written the same, and nothing unknown
+//! passes.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -84,7 +84,7 @@ impl FromStr for KafkaVersion {
 /// There is no profile for that version of Kafka.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Kafka {0:?} is not a version that the fake broker knows; it knows 3.9, 4.0, 4.1, 4.2, 4.3 and 4.4")]
-pub struct UnknownVersion(String);
+pub struct UnknownVersion(pub(super) String);
 
 const NAMES: [&str; 6] = ["3.9", "4.0", "4.1", "4.2", "4.3", "4.4"];
 

@@ -28,6 +28,7 @@ mod json_laws;
 mod kafka_versions;
 mod names;
 mod place;
+mod profiles;
 mod rule;
 mod selector;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use kafka_versions::{KafkaVersion, UnknownVersion};
 pub(crate) use names::millis;
 #[cfg(test)]
 pub(crate) use place::Meaning;
+pub use profiles::Profile;
 pub(crate) use rule::RuleText;
 pub(crate) use tree::Node;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a rule does: the words that end it, one for each action.
 //!
-//! They stand in the order of the layers: the request, its answer, the bytes of the answer, the connection, the cluster.
+//! They stand in the order of the layers: the request, its answer, the bytes of the answer, the connection, the
+//! cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use crate::operations::Operation;
 
 impl RuleBuilder {
     /// Answers an error: to the topic or partition that the rule names and to nothing else, or else to all that is
-    /// asked for. What is refused has no effect, unless it comes [after handling](Self::after_handling), which only some
-    /// APIs can do and with only some codes. NOT_ENOUGH_REPLICAS_AFTER_APPEND comes after the deed by itself.
+    /// asked for. What is refused has no effect, unless it comes [after handling](Self::after_handling), which only
+    /// some APIs can do and with only some codes. NOT_ENOUGH_REPLICAS_AFTER_APPEND comes after the deed by itself.
     ///
     /// # Panics
     ///
@@ -136,8 +137,8 @@ impl RuleBuilder {
         self.install(Action::ChangeCluster(operation))
     }
 
-    /// Refuses the new connection; on TCP, where the system has taken it already, it is reset at once. Only for rules that begin with
-    /// [`when_connecting`](crate::FakeCluster::when_connecting).
+    /// Refuses the new connection; on TCP, where the system has taken it already, it is reset at once. Only for rules
+    /// that begin with [`when_connecting`](crate::FakeCluster::when_connecting).
     pub fn refuse(self) -> Rule {
         self.install(Action::Refuse)
     }

@@ -172,7 +172,8 @@ impl FakeCluster {
     }
 
     /// Puts another cluster in the place of this one: its id changes, and clients that came before are told to
-    /// rebootstrap (129) in Metadata from version 13 on, and in ApiVersions from version 5 on if they say whom they mean.
+    /// rebootstrap (129) in Metadata from version 13 on, and in ApiVersions from version 5 on if they say whom they
+    /// mean.
     pub fn swap_cluster_id(&self) {
         self.expect(Operation::SwapClusterId { cluster_id: None });
     }
@@ -191,8 +192,8 @@ impl FakeCluster {
         self.running.shared.step(|cluster, now| cluster.command(operation, now))
     }
 
-    /// Returns a copy of the cluster as it is, that goes its own way: a machine without sockets, which a test feeds with
-    /// [`Input`](crate::Input)s to see what the cluster would do.
+    /// Returns a copy of the cluster as it is, that goes its own way: a machine without sockets, which a test feeds
+    /// with [`Input`](crate::Input)s to see what the cluster would do.
     pub fn snapshot(&self) -> Cluster {
         self.running.shared.look(Clone::clone)
     }

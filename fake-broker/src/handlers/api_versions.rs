@@ -37,7 +37,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
     // A feature whose requests nobody answers would lead clients astray.
     let is_served = |feature: &Feature| feature.needs.is_none_or(|key| versions(state, cx.node, key).is_some());
     let node = state.nodes.find(cx.node);
-    let features: Vec<Feature> = node.into_iter().flat_map(|node| node.version.features()).filter(is_served).collect();
+    let features: Vec<Feature> = node.into_iter().flat_map(|node| node.features()).filter(is_served).collect();
     // Before version 4, a client could not read a feature whose lowest level is 0, so that Kafka leaves it out.
     let supported = features.iter().filter(|feature| cx.version >= 4 || feature.min > 0);
     Outcome::Reply(ApiVersionsResponse {

@@ -156,11 +156,11 @@ pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions
     if !SERVED.contains(&key) {
         return None;
     }
-    let version = state.nodes.find(node)?.version;
+    let node = state.nodes.find(node)?;
     if TELEMETRY.contains(&key) {
         return key.versions();
     }
-    let mut real = version.versions(key)?;
+    let (version, mut real) = (node.version, node.advertises(key)?);
     // Kafka 4 refuses Produce before version 3 and advertises it all the same: librdkafka takes a broker without
     // version 0 for one that cannot compress (KAFKA-18659).
     if key == ApiKey::Produce && version >= KafkaVersion::V4_0 {
@@ -178,7 +178,7 @@ pub(crate) fn advertised(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
         if TELEMETRY.contains(&key) {
             return state.config.client_telemetry.then_some((key, served));
         }
-        Some((key, state.nodes.find(node)?.version.versions(key)?))
+        Some((key, state.nodes.find(node)?.advertises(key)?))
     };
     keys.into_iter().filter_map(range).collect()
 }

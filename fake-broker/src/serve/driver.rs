@@ -128,8 +128,8 @@ impl Open {
                 self.shared.step(|cluster, now| cluster.handle(Input::Received { connection, frame }, now));
             }
             tokio::select! {
-                // Orders come first, so that a node that crashed writes nothing more; then writing, which makes room; at
-                // last reading, at most one request ahead, which also shows when the client is gone.
+                // Orders come first, so that a node that crashed writes nothing more; then writing, which makes room;
+                // at last reading, at most one request ahead, which also shows when the client is gone.
                 biased;
                 order = self.orders.recv() => match order {
                     // An answer that comes in pieces is more than one.

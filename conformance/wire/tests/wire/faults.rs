@@ -454,6 +454,9 @@ fn history_tells_requests_and_answers() {
         let history = fake.history();
 
         assert_eq!((history.count(ApiKey::Metadata), history.count_on(1, ApiKey::Produce)), (1, 1));
+        let connection = history.iter().next().expect("a request").connection;
+        let on_it = history.on_connection(connection).count();
+        assert_eq!((history.by("wire").count(), history.by("somebody").count(), on_it), (2, 0, 2));
         assert_eq!(history.requests::<ProduceRequest>().map(|r| r.acks).collect::<Vec<_>>(), [1]);
         let events: Vec<_> = history.iter().collect();
         assert_eq!((events[0].version, events[0].client_id.as_deref()), (13, Some("wire")));

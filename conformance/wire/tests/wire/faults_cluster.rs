@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka_fake_broker::{Apis, Durability, FakeCluster, Operation};
+use krafka_fake_broker::{Apis, Durability, FakeCluster, Operation, Profile};
 use krafka_protocol::api::api_versions::ApiVersionsRequest;
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchTopic};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
@@ -241,5 +241,29 @@ fn what_cannot_be_done_says_why() {
         assert_eq!(why(move_leader), "there is no partition nope-0");
         let create = Operation::CreateTopic { topic: TOPIC.into(), partitions: 1 };
         assert_eq!(why(create), "the topic orders exists already");
+    });
+}
+
+/// A service that is not Kafka begins above version 0, ends early, lacks APIs and has no features.
+#[test]
+fn services_advertise_what_they_were_seen_to() {
+    let builder =
+        FakeCluster::builder().nodes(2).as_service(Profile::EventHubs).node_service(2, Profile::MskServerless);
+    on_fake(builder, async |target, _| {
+        let mut ranges = Vec::new();
+        for (node, version) in [(1, 1), (2, 3)] {
+            let software = || "a".into();
+            let (client_software_name, client_software_version) = (software(), software());
+            let ask = ApiVersionsRequest { client_software_name, client_software_version, ..Default::default() };
+            let told = target.node(node).await.call(ask, version).await;
+            assert!(told.supported_features.is_empty() && told.finalized_features.is_empty());
+            let range = |key: ApiKey| {
+                let api = told.api_keys.iter().find(|api| api.api_key == key.code())?;
+                Some((api.min_version, api.max_version))
+            };
+            ranges.push([ApiKey::Produce, ApiKey::Fetch, ApiKey::DeleteRecords].map(range));
+        }
+
+        assert_eq!(ranges, [[Some((0, 7)), Some((4, 6)), None], [Some((7, 9)), Some((10, 12)), None]]);
     });
 }

@@ -1,5 +1,5 @@
-//! What is in a cluster, as JSON. Groups and transactions are told in the words of the admin API: the cluster, or rather
-//! a copy of it, is asked as any client would ask.
+//! What is in a cluster, as JSON. Groups and transactions are told in the words of the admin API: the cluster, or
+//! rather a copy of it, is asked as any client would ask.
 
 use std::time::Instant;
 
@@ -63,7 +63,12 @@ pub(super) fn topic(topic: &Topic) -> Value {
         })
     });
     let partitions: Value = partitions.collect();
-    json!({ "topic": &*topic.name, "topic_id": topic.id.to_string(), "internal": topic.internal, "partitions": partitions })
+    json!({
+        "topic": &*topic.name,
+        "topic_id": topic.id.to_string(),
+        "internal": topic.internal,
+        "partitions": partitions,
+    })
 }
 
 pub(super) fn record(record: &Record) -> Value {
@@ -125,7 +130,7 @@ pub(super) fn group(state: &State, group: &str, now: Instant) -> Value {
 /// A transaction, as its coordinator describes it.
 pub(super) fn transaction(state: &State, id: &str, now: Instant) -> Value {
     let node = coordinators::find(state, CoordinatorKind::Transaction, id);
-    let request = DescribeTransactionsRequest { transactional_ids: vec![Str::from(id)], ..Default::default() }.into();
+    let request = DescribeTransactionsRequest { transactional_ids: vec![Str::from(id)] }.into();
     let mut answer = node.map_or(Value::Null, |node| ask(state, node, &request, now));
     json!({ "transactional_id": id, "coordinator": node, "described": take(&mut answer, "/transaction_states/0") })
 }
