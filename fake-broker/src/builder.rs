@@ -245,8 +245,16 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets whether a leader sends consumers to the replica in their rack (KIP-392): Kafka's `replica.selector.class`
+    /// with its `RackAwareReplicaSelector`. The default is no: the leader serves all.
+    pub fn rack_aware_replica_selector(mut self, is_rack_aware: bool) -> Self {
+        self.config.rack_aware_replica_selector = is_rack_aware;
+        self
+    }
+
     /// Sets how many fetch sessions a node keeps: Kafka's `max.incremental.fetch.session.cache.slots`. The default is
-    /// 1000.
+    /// 1000. As in Kafka, eight parts of the cache have an eighth of the slots each and take turns: with fewer than
+    /// eight there are no sessions.
     pub fn fetch_session_slots(mut self, slots: usize) -> Self {
         self.config.fetch_session_slots = slots;
         self

@@ -38,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) offsets_retention: Duration,
     pub(crate) offsets_retention_check_interval: Duration,
     pub(crate) offset_metadata_max_bytes: usize,
+    /// Whether a leader sends consumers to the replica in their rack.
+    pub(crate) rack_aware_replica_selector: bool,
     /// How many fetch sessions a node keeps.
     pub(crate) fetch_session_slots: usize,
     /// Whether nodes advertise that they take metrics of clients.
@@ -84,6 +86,7 @@ impl Default for Config {
             offsets_retention: Duration::from_secs(7 * 24 * 60 * 60),
             offsets_retention_check_interval: Duration::from_secs(10 * 60),
             offset_metadata_max_bytes: 4096,
+            rack_aware_replica_selector: false,
             fetch_session_slots: 1000,
             client_telemetry: false,
             properties: BTreeMap::new(),

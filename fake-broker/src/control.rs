@@ -68,8 +68,7 @@ impl State {
         let found = self.topics.by_id_mut(topic)?;
         let partition = found.partitions.get_mut(usize::try_from(index).ok()?)?;
         let appended = partition.append(batch, &found.settings, now_ms, now);
-        let shrink = partition.next_shrink();
-        if let Some(due) = shrink {
+        if let Some(due) = partition.arm_shrink() {
             self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
         }
         self.wake_partition(topic, index);
@@ -88,7 +87,11 @@ impl State {
     /// Throws replicas out of sync that have lagged too long.
     pub(crate) fn shrink_isr(&mut self, topic: Uuid, index: i32, now: Instant) {
         let Some(found) = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)) else { return };
-        if found.shrink_isr(now) {
+        let has_shrunk = found.shrink_isr(now);
+        if let Some(due) = found.arm_shrink() {
+            self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
+        }
+        if has_shrunk {
             self.wake_partition(topic, index);
         }
     }

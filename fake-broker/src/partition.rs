@@ -33,6 +33,8 @@ pub(crate) struct Partition {
     pub(crate) log: Log,
     /// The topic's `min.insync.replicas`, as of the last append.
     min_insync_replicas: usize,
+    /// When replicas that lag are looked at next.
+    shrink_due: Option<Instant>,
     /// The replicas that are not in step: dead ones, and those that a test holds.
     behind: BTreeMap<i32, Replica>,
 }
@@ -58,7 +60,8 @@ impl Partition {
         log.begin_epoch(0);
         let isr = if isr.is_empty() { replicas.clone() } else { isr };
         let behind = BTreeMap::new();
-        let mut partition = Self { isr, replicas, leader, leader_epoch: 0, log, min_insync_replicas: 1, behind };
+        let mut partition =
+            Self { isr, replicas, leader, leader_epoch: 0, log, min_insync_replicas: 1, shrink_due: None, behind };
         let dead: Vec<_> = partition.replicas.iter().copied().filter(|replica| !live.contains(replica)).collect();
         for node in dead {
             partition.leave_behind(node, false);
@@ -122,17 +125,22 @@ impl Partition {
             replica.behind_since.is_some_and(|since| now.saturating_duration_since(since) >= REPLICA_LAG_TIME_MAX)
         };
         let late: Vec<_> = self.behind.iter().filter(|(_, replica)| is_late(replica)).map(|(&node, _)| node).collect();
+        self.shrink_due = None;
         let before = self.isr.len();
-        let leader = self.leader;
-        self.isr.retain(|node| Some(*node) == leader || !late.contains(node));
+        // Without a leader nobody is there to say who lags.
+        let Some(leader) = self.leader else { return false };
+        self.isr.retain(|node| *node == leader || !late.contains(node));
         self.commit();
         self.isr.len() < before
     }
 
-    /// When the next replica may have to be thrown out of sync.
-    pub(crate) fn next_shrink(&self) -> Option<Instant> {
+    /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet.
+    pub(crate) fn arm_shrink(&mut self) -> Option<Instant> {
         let lagging = self.behind.iter().filter(|(node, _)| self.isr.contains(node) && Some(**node) != self.leader);
-        lagging.filter_map(|(_, replica)| replica.behind_since).min().map(|since| since + REPLICA_LAG_TIME_MAX)
+        let due = lagging.filter_map(|(_, replica)| replica.behind_since).min().map(|it| it + REPLICA_LAG_TIME_MAX);
+        let is_news = due != self.shrink_due;
+        self.shrink_due = due;
+        due.filter(|_| is_news)
     }
 
     /// Makes `node`, which is a live replica, the leader. Moving to the present leader changes nothing. One that is out

@@ -1,8 +1,8 @@
 //! What Kafka checks in a batch before it appends it, and what it makes of it.
 //!
-//! The order is that of Kafka's `ProduceRequest`, `UnifiedLog` and `LogValidator`: the first rule that is broken gives the
-//! error. Other than Kafka, which never answers a request without any records, the fake calls those invalid; and it reads
-//! no more than 128 MiB of what is compressed. The levels of `compression.*.level` are the codecs' defaults.
+//! The order is that of Kafka's `ProduceRequest`, `UnifiedLog` and `LogValidator`: the first rule that is broken gives
+//! the error. Other than Kafka, which never answers a request without any records, the fake calls those invalid; and it
+//! reads no more than 128 MiB of what is compressed. The levels of `compression.*.level` are the codecs' defaults.
 
 use bytes::{Bytes, BytesMut};
 use krafka_protocol::ErrorCode;
@@ -10,10 +10,17 @@ use krafka_protocol::compression::{Compression, Decompressor};
 use krafka_protocol::records::{self, Batch, BatchHeader, Batches, MAGIC, RecordRef, Records, RecordsError};
 
 use crate::log;
+use crate::log::old_formats::{self, Unfit};
 use crate::topics::TopicSettings;
+
+/// The first version of Produce that carries batches only; the ones before may carry messages of the old formats.
+const FIRST_BATCH_VERSION: i16 = 3;
 
 /// The first version of Produce that may carry zstd (KIP-110).
 const FIRST_ZSTD_VERSION: i16 = 7;
+
+/// Where each format says which it is.
+const MAGIC_AT: usize = 16;
 
 /// The timestamp of a record that has none.
 const NO_TIMESTAMP: i64 = -1;
@@ -39,7 +46,14 @@ const UNREADABLE: BatchError = BatchError::Invalid(ErrorCode::UNKNOWN_SERVER_ERR
 /// The one batch that a partition's records must be. This is checked before anything that depends on the partition.
 /// A piece of another batch behind it is no matter.
 pub(crate) fn only_batch(version: i16, records: Option<&Bytes>) -> Result<Batch, BatchError> {
-    let mut batches = Batches::new(records.cloned().unwrap_or_default());
+    let records = records.cloned().unwrap_or_default();
+    if version < FIRST_BATCH_VERSION && records.get(MAGIC_AT).is_none_or(|&magic| magic < MAGIC as u8) {
+        return old_formats::to_batch(records).map_err(|unfit| match unfit {
+            Unfit::Corrupt => BatchError::Batch(ErrorCode::CORRUPT_MESSAGE),
+            Unfit::Invalid => INVALID_BATCH,
+        });
+    }
+    let mut batches = Batches::new(records);
     let read = |batch: Option<Result<Batch, RecordsError>>| match batch {
         Some(Err(RecordsError::UnsupportedMagic { magic, .. })) => {
             let text = format!("Invalid magic found in record: {magic}");

@@ -10,21 +10,27 @@ use std::time::{Duration, Instant};
 use krafka_protocol::api::fetch::{
     EpochEndOffset, FetchPartition, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
 };
-use krafka_protocol::{ErrorCode, FetchRequest, FetchResponse};
+use krafka_protocol::compression::Compression;
+use krafka_protocol::{ErrorCode, FetchRequest, FetchResponse, Str};
 
-use super::leadership;
 use super::sessions::{self, Context as SessionContext, Wanted};
+use super::{leadership, preferred};
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
-use crate::log::{EpochEnd, Log};
+use crate::faults::KafkaVersion;
+use crate::log::{EpochEnd, Log, old_formats};
 use crate::partition::Replica;
 use crate::purgatory::{WaitKey, Waiting as Parked};
 use crate::security::acls::Operation;
 use crate::state::State;
-use crate::topics::{Partition, Topic};
+use crate::topics::{Partition, Topic, TopicSettings};
 
 /// Kafka's default of `fetch.max.bytes`, which bounds what a request may ask for.
 const FETCH_MAX_BYTES: i32 = 55 * 1024 * 1024;
+/// The first version whose answers have batches; before it, messages of format 1, and before version 2, of format 0.
+const BATCH_VERSION: i16 = 4;
+/// The first version whose answers may have zstd (KIP-110).
+const ZSTD_VERSION: i16 = 10;
 /// From this version on a request says where the consumer is, and a follower may serve it (KIP-392).
 const FOLLOWER_VERSION: i16 = 11;
 /// From this version on topics have ids instead of names.
@@ -42,6 +48,8 @@ pub(crate) struct Waiting {
     min_bytes: usize,
     max_bytes: i32,
     read_committed: bool,
+    /// Where the consumer is; empty if it does not say.
+    rack: Str,
     deadline: Instant,
     watched: Vec<WaitKey>,
     /// The partitions, by their place, that Kafka sorts out before it reads: they do not end the wait of the others.
@@ -83,18 +91,19 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
         max_bytes,
         read_committed: request.isolation_level == READ_COMMITTED,
+        rack: request.rack_id.clone(),
         deadline: cx.now + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
     };
     let may_wait = request.max_wait_ms > 0 && !waiting.wanted.is_empty();
-    let answered = read_all(state, cx, &waiting);
+    let (answered, is_behind) = read_all(state, cx, &waiting);
     waiting.sorted_out = (0..).zip(&answered).filter(|(_, (_, data))| is_sorted_out(data)).map(|(at, _)| at).collect();
-    serve(state, cx, waiting, answered, may_wait)
+    serve(state, cx, waiting, answered, may_wait && !is_behind)
 }
 
 /// Looks at a waiting fetch again.
 pub(crate) fn resume(state: &mut State, cx: &Context, waiting: Waiting, look: Look) -> Outcome<FetchResponse> {
-    let answered = read_all(state, cx, &waiting);
-    serve(state, cx, waiting, answered, look == Look::News)
+    let (answered, is_behind) = read_all(state, cx, &waiting);
+    serve(state, cx, waiting, answered, look == Look::News && !is_behind)
 }
 
 /// Answers with what was read if that is enough, and waits on otherwise.
@@ -120,6 +129,9 @@ fn serve(
         },
     };
     let mut response = FetchResponse { session_id, responses: group(answered), ..FetchResponse::default() };
+    if cx.version < BATCH_VERSION {
+        make_messages(cx.version, &waiting.wanted, &mut response);
+    }
     if cx.version >= HINT_VERSION {
         add_hints(state, cx, &mut response);
     }
@@ -129,7 +141,9 @@ fn serve(
 /// Whether an answer is worth sending before its time is up.
 fn is_enough(answered: &[(Wanted, PartitionData)], waiting: &Waiting) -> bool {
     let bytes: usize = answered.iter().filter_map(|(_, data)| data.records.as_ref()).map(bytes::Bytes::len).sum();
-    let ends_the_wait = |data: &PartitionData| data.error_code != 0 || data.diverging_epoch.end_offset >= 0;
+    let ends_the_wait = |data: &PartitionData| {
+        data.error_code != 0 || data.diverging_epoch.end_offset >= 0 || data.preferred_read_replica >= 0
+    };
     bytes >= waiting.min_bytes
         || waiting.sorted_out.len() == answered.len()
         || (0..).zip(answered).any(|(at, (_, data))| !waiting.sorted_out.contains(&at) && ends_the_wait(data))
@@ -142,13 +156,27 @@ fn is_sorted_out(data: &PartitionData) -> bool {
 }
 
 /// Reads the partitions in their order until the bytes are used up. The first batch of all comes whatever its size.
-fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> Vec<(Wanted, PartitionData)> {
+///
+/// Says as well if one of them is so far behind that Kafka does not wait for more: in an older segment than the end.
+fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> (Vec<(Wanted, PartitionData)>, bool) {
+    let mut is_behind = false;
+    // Kafka 4 looks no more at what the topic says.
+    let is_old = state.nodes.find(cx.node).is_some_and(|node| node.version < KafkaVersion::V4_0);
+    let minds_zstd = is_old && cx.version < ZSTD_VERSION;
     let mut left = usize::try_from(waiting.max_bytes).unwrap_or(0);
     let mut at_least_one = true;
     let mut answered = Vec::with_capacity(waiting.wanted.len());
     for wanted in &waiting.wanted {
         let room = left.min(usize::try_from(wanted.ask.partition_max_bytes).unwrap_or(0));
-        let read = find(state, cx, wanted).and_then(|(partition, replica)| {
+        let read = find(state, cx, wanted).and_then(|(settings, partition, replica)| {
+            let preferred = preferred::replica(state, cx, partition, &waiting.rack, wanted.ask.fetch_offset);
+            if let Some(preferred_read_replica) = preferred {
+                return Ok(PartitionData { preferred_read_replica, ..told(partition, replica, &wanted.ask, false) });
+            }
+            if minds_zstd && settings.compression == Some(Compression::Zstd) {
+                return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
+            }
+            is_behind |= partition.log.is_in_older_segment(wanted.ask.fetch_offset, replica.high_watermark);
             read(partition, replica, &wanted.ask, waiting.read_committed, room, at_least_one)
         });
         let data = read.unwrap_or_else(|code| PartitionData { error_code: code.0, ..empty(&wanted.ask) });
@@ -159,23 +187,29 @@ fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> Vec<(Wanted, Part
         left = left.saturating_sub(bytes);
         answered.push((wanted.clone(), data));
     }
-    answered
+    (answered, is_behind)
 }
 
 /// Finds the partition that is wanted, and what the node has of it, if the node may serve it.
-fn find<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<(&'a Partition, Replica), ErrorCode> {
+fn find<'a>(
+    state: &'a State,
+    cx: &Context,
+    wanted: &Wanted,
+) -> Result<(&'a TopicSettings, &'a Partition, Replica), ErrorCode> {
     let topic = find_topic(state, wanted);
     // A fault may name a topic that does not exist.
     let name = topic.as_ref().map_or(&wanted.topic, |topic| &topic.name);
     if let Some(code) = cx.partition_error(state, Operation::Read, name, wanted.ask.partition) {
         return Err(code);
     }
-    let partition = leadership::find(topic?, wanted.ask.partition)?;
+    let topic = topic?;
+    let partition = leadership::find(topic, wanted.ask.partition)?;
     leadership::check_epoch(partition, wanted.ask.current_leader_epoch)?;
     if cx.version < FOLLOWER_VERSION {
         leadership::check_leader(partition, cx.node)?;
     }
-    Ok((partition, partition.replica(cx.node).ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?))
+    let replica = partition.replica(cx.node).ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    Ok((&topic.settings, partition, replica))
 }
 
 fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {
@@ -194,6 +228,17 @@ fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorC
     })
 }
 
+/// What a replica tells of its offsets, without records.
+fn told(partition: &Partition, replica: Replica, ask: &FetchPartition, read_committed: bool) -> PartitionData {
+    PartitionData {
+        high_watermark: replica.high_watermark,
+        last_stable_offset: partition.log.last_stable_offset().min(replica.high_watermark),
+        log_start_offset: replica.start_offset,
+        aborted_transactions: read_committed.then(Vec::new),
+        ..empty(ask)
+    }
+}
+
 /// Reads what a replica has of a partition.
 fn read(
     partition: &Partition,
@@ -204,14 +249,7 @@ fn read(
     at_least_one: bool,
 ) -> Result<PartitionData, ErrorCode> {
     let log = &partition.log;
-    let last_stable_offset = log.last_stable_offset().min(replica.high_watermark);
-    let mut data = PartitionData {
-        high_watermark: replica.high_watermark,
-        last_stable_offset,
-        log_start_offset: replica.start_offset,
-        aborted_transactions: read_committed.then(Vec::new),
-        ..empty(ask)
-    };
+    let mut data = told(partition, replica, ask, read_committed);
     if let Some(end) = diverges(log, replica, ask)? {
         data.diverging_epoch = EpochEndOffset { epoch: end.epoch, end_offset: end.end_offset }.into();
         return Ok(data);
@@ -219,7 +257,7 @@ fn read(
     if !(replica.start_offset..=replica.end_offset).contains(&ask.fetch_offset) {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
-    let limit = if read_committed { last_stable_offset } else { replica.high_watermark };
+    let limit = if read_committed { data.last_stable_offset } else { data.high_watermark };
     data.records = Some(log.read(ask.fetch_offset, limit, max_bytes, at_least_one));
     Ok(data)
 }
@@ -245,6 +283,15 @@ fn empty(ask: &FetchPartition) -> PartitionData {
         aborted_transactions: None,
         records: Some(bytes::Bytes::new()),
         ..PartitionData::default()
+    }
+}
+
+/// Gives old clients the records in the format that they know. Batches that are cut are left out.
+fn make_messages(version: i16, wanted: &[Wanted], response: &mut FetchResponse) {
+    let format = if version < 2 { 0 } else { 1 };
+    let answers = response.responses.iter_mut().flat_map(|topic| &mut topic.partitions);
+    for (data, wanted) in answers.zip(wanted) {
+        data.records = data.records.take().map(|it| old_formats::to_messages(it, format, wanted.ask.fetch_offset));
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) 
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let partitions = topic.partitions.iter().map(|ask| {
+            if cx.version == 0 {
+                return legacy(state, cx, request, &topic.name, ask);
+            }
             let found = if duplicates.contains(&(&topic.name, ask.partition_index)) {
                 Err(ErrorCode::INVALID_REQUEST)
             } else {
@@ -128,6 +131,46 @@ fn find(
             below(end, found, lags.then_some(unavailable))?
         }
     })
+}
+
+/// Answers a consumer of Kafka before 0.10.1, which asks for several offsets at the starts of segments: those that were
+/// written last at or before a time, the newest first.
+fn legacy(
+    state: &State,
+    cx: &Context,
+    request: &ListOffsetsRequest,
+    name: &str,
+    ask: &ListOffsetsPartition,
+) -> ListOffsetsPartitionResponse {
+    let offsets = || {
+        if let Some(code) = cx.partition_error(state, Operation::Describe, name, ask.partition_index) {
+            return Err(code);
+        }
+        let topic = state.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+        let partition = leadership::find(topic, ask.partition_index)?;
+        leadership::check_leader(partition, cx.node)?;
+        let starts = partition.log.segment_starts(cx.wall_ms);
+        let many = match ask.timestamp {
+            LATEST => starts.len(),
+            EARLIEST => 1,
+            time => starts.iter().take_while(|(_, written_ms)| *written_ms <= time).count(),
+        };
+        let most = usize::try_from(ask.max_num_offsets).unwrap_or(0);
+        let mut offsets: Vec<_> = starts[..many].iter().rev().map(|&(offset, _)| offset).take(most).collect();
+        let high_watermark = partition.log.high_watermark();
+        if request.replica_id == CONSUMER && offsets.iter().any(|&offset| offset > high_watermark) {
+            offsets.retain(|&offset| offset <= high_watermark);
+            offsets.insert(0, high_watermark);
+        }
+        Ok(offsets)
+    };
+    let (code, old_style_offsets) = offsets().map_or_else(|code| (code, Vec::new()), |it| (ErrorCode::NONE, it));
+    ListOffsetsPartitionResponse {
+        partition_index: ask.partition_index,
+        error_code: code.0,
+        old_style_offsets,
+        ..ListOffsetsPartitionResponse::default()
+    }
 }
 
 /// Whether a version of the API knows a special timestamp.

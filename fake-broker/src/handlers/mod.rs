@@ -55,6 +55,7 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
+mod preferred;
 pub(crate) mod produce;
 mod push_telemetry;
 mod remove_raft_voter;

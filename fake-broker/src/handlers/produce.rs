@@ -1,4 +1,5 @@
-//! Produce: appends one batch to each of a set of partitions, and waits with `acks=-1` until all replicas in sync have it.
+//! Produce: appends one batch to each of a set of partitions, and with `acks=-1` waits until all replicas in sync have
+//! it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

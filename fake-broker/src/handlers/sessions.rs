@@ -22,6 +22,11 @@ const FINAL_EPOCH: i32 = -1;
 /// `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`.
 const EVICTION_AGE: Duration = Duration::from_secs(120);
 
+/// In how many parts a node keeps its sessions, so that its threads do not wait for each other.
+const SHARDS: i32 = 8;
+/// How many session ids each part has.
+const IDS_PER_SHARD: i32 = i32::MAX / SHARDS;
+
 /// A partition that a consumer wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -50,10 +55,12 @@ pub(crate) enum Context {
     Incremental { session: i32, epoch: i32 },
 }
 
-/// The fetch sessions of one node.
+/// The fetch sessions of one node, in eight parts that each have an eighth of the slots. A session's id tells its part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FetchSessions {
-    slots: usize,
+    slots_per_shard: usize,
+    /// The part that the next session belongs to: they take turns.
+    next_shard: i32,
     sessions: BTreeMap<i32, Session>,
 }
 
@@ -78,7 +85,7 @@ struct Cached {
 
 impl FetchSessions {
     pub(crate) fn new(slots: usize) -> Self {
-        Self { slots, sessions: BTreeMap::new() }
+        Self { slots_per_shard: slots / SHARDS as usize, next_shard: 0, sessions: BTreeMap::new() }
     }
 
     /// The partitions that a session remembers, by topic name and index.
@@ -133,11 +140,16 @@ impl FetchSessions {
         ids: &mut Rng,
         now: Instant,
     ) -> i32 {
-        if answered.is_empty() || !self.make_room(answered.len(), now) {
+        if answered.is_empty() {
+            return 0;
+        }
+        let shard = self.next_shard;
+        self.next_shard = (shard + 1) % SHARDS;
+        if !self.make_room(shard, answered.len(), now) {
             return 0;
         }
         let id = loop {
-            let id = (ids.next_u64() & 0x7fff_ffff) as i32;
+            let id = shard * IDS_PER_SHARD + (ids.next_u64() % IDS_PER_SHARD as u64) as i32;
             if id != 0 && !self.sessions.contains_key(&id) {
                 break id;
             }
@@ -174,18 +186,19 @@ impl FetchSessions {
         Ok(answered)
     }
 
-    /// Says if there is room for a session of `size` partitions, after taking the slot of one that gives way to it.
-    fn make_room(&mut self, size: usize, now: Instant) -> bool {
-        if self.sessions.len() < self.slots {
+    /// Says if a part has room for a session of `size` partitions, after taking the slot of one that gives way to it:
+    /// one that nobody has used for long, or else the smallest of those that are smaller, and were old already when
+    /// they were used last.
+    fn make_room(&mut self, shard: i32, size: usize, now: Instant) -> bool {
+        let of_shard = || self.sessions.range(shard * IDS_PER_SHARD..=(shard + 1) * IDS_PER_SHARD - 1);
+        if of_shard().count() < self.slots_per_shard {
             return true;
         }
-        let unused = self.sessions.iter().min_by_key(|(_, session)| session.last_used);
+        let unused = of_shard().min_by_key(|(_, session)| session.last_used);
         let idle = unused.filter(|(_, session)| now.saturating_duration_since(session.last_used) > EVICTION_AGE);
         let smaller = || {
-            let old = self
-                .sessions
-                .iter()
-                .filter(|(_, session)| now.saturating_duration_since(session.created) > EVICTION_AGE);
+            let old = of_shard()
+                .filter(|(_, session)| session.last_used.saturating_duration_since(session.created) > EVICTION_AGE);
             old.min_by_key(|(_, session)| session.partitions.len())
                 .filter(|(_, session)| session.partitions.len() < size)
         };

@@ -2,6 +2,7 @@
 
 mod compaction;
 mod epochs;
+pub(crate) mod old_formats;
 mod partition;
 pub(crate) mod producers;
 mod retention;

@@ -215,6 +215,21 @@ impl Log {
         }
     }
 
+    /// Whether an offset lies in an older segment than `end`, which is behind it.
+    pub(crate) fn is_in_older_segment(&self, offset: i64, end: i64) -> bool {
+        let segment_end = self.segment_end(offset);
+        (self.start_offset..end).contains(&offset) && segment_end <= end && segment_end <= self.segments.active_base()
+    }
+
+    /// Where the segments begin and when each was written last, for consumers of Kafka before 0.10.1: the oldest first,
+    /// and at last the end of the log, at `now_ms`.
+    pub(crate) fn segment_starts(&self, now_ms: i64) -> Vec<(i64, i64)> {
+        let written = |range| self.segment(range).iter().map(|batch| batch.written_ms).max();
+        let starts = self.segments.ranges(self.end_offset);
+        let starts = starts.filter_map(|range| Some((range.0.max(self.start_offset), written(range)?)));
+        starts.chain([(self.end_offset, now_ms)]).collect()
+    }
+
     /// Whether nothing was ever written, or all of it is gone.
     pub(crate) fn is_empty(&self) -> bool {
         self.batches.is_empty()

@@ -1,7 +1,8 @@
-//! Batches written anew: in another codec, where a topic has a `compression.type`; with fewer records, after compaction.
+//! Batches written anew: in another codec, where a topic has a `compression.type`; with fewer records, after
+//! compaction.
 //!
-//! Other than in Kafka, zstd only packs: a frame of blocks that are not compressed, which every reader takes. An encoder
-//! would cost each build of the fake more than its tests gain.
+//! Other than in Kafka, zstd only packs: a frame of blocks that are not compressed, which every reader takes. An
+//! encoder would cost each build of the fake more than its tests gain.
 
 use bytes::{BufMut, BytesMut};
 use krafka_protocol::compression::{Compression, Compressor};

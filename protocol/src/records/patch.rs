@@ -35,8 +35,8 @@ pub fn set_log_append_time(batch: &mut [u8], timestamp: i64) -> Result<(), Recor
     Ok(())
 }
 
-/// Says that the timestamps are the producer's and which is the greatest, and renews the checksum. A broker does so where
-/// the producer said otherwise.
+/// Says that the timestamps are the producer's and which is the greatest, and renews the checksum. A broker does so
+/// where the producer said otherwise.
 ///
 /// # Errors
 ///

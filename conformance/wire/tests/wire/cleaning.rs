@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use krafka_fake_broker::{Clock, TokioClock};
+use krafka_protocol::api::fetch::FetchRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::compression::{Compression, Compressor, Decompressor};
 use krafka_protocol::records::{Batch, BatchBuilder, Batches, NO_HEADERS, Stamp};
 use krafka_protocol::{Bytes, Str};
 
-use crate::records::{batch_at, error, fetch, produce, time, written};
+use crate::records::{base_offsets, batch_at, error, fetch, fetch_request, only, produce, time, written};
 use crate::target::{Target, Topic, Wire, run_on_brisk};
 
 /// So far apart that each batch begins a segment of its own.
@@ -180,6 +182,29 @@ fn last_batch_of_a_producer_stays_empty() {
         assert_eq!(written(&mut wire, &topic, next).await, 4);
         let again = keyed(Compression::None, start, &[("k1", Some("b"))], stamp(1));
         assert_eq!(produce(&mut wire, &topic, again).await.base_offset, 1, "a repetition");
+    });
+}
+
+/// FI-02. Whoever is in an older segment gets what there is of it at once: no more will come.
+#[test]
+fn fetch_reads_one_segment_and_does_not_wait_there() {
+    run_on_brisk(async |target| {
+        let topic = target.topic_with(1, &[SEGMENT]).await;
+        let mut wire = target.connect().await;
+        let start = time();
+        for after in [0, 10, 5_000] {
+            written(&mut wire, &topic, batch_at(start + after, &["a"])).await;
+        }
+        let patient =
+            |offset| FetchRequest { max_wait_ms: 10_000, min_bytes: 1 << 19, ..fetch_request(&topic, offset) };
+        let began = TokioClock.now();
+
+        assert_eq!(base_offsets(&only(wire.call(patient(0), 12).await)), [0, 1]);
+        assert_eq!(base_offsets(&only(wire.call(patient(1), 12).await)), [1]);
+        assert!(TokioClock.now() - began < Duration::from_secs(5), "it did not wait");
+        wire.send(FetchRequest { max_wait_ms: 400, ..patient(2) }, 12).await;
+        assert!(wire.is_quiet().await, "the segment that is written to may get more");
+        assert_eq!(base_offsets(&only(wire.receive::<FetchRequest>(12).await)), [2]);
     });
 }
 

@@ -234,22 +234,6 @@ fn sessions_do_not_outlive_their_node() {
 }
 
 #[test]
-fn full_session_cache_gives_no_session_until_one_is_idle() {
-    on_fake(three().fetch_session_slots(1), async |target, _| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(1).await;
-        let opening = FetchRequest { session_epoch: 0, ..fetch_request(&topic, 0) };
-        let first = wire.call(opening.clone(), 13).await.session_id;
-        let second = wire.call(opening.clone(), 13).await.session_id;
-        tokio::time::advance(std::time::Duration::from_secs(121)).await;
-        let third = wire.call(opening, 13).await.session_id;
-
-        assert!(first > 0 && third > 0 && first != third);
-        assert_eq!(second, 0);
-    });
-}
-
-#[test]
 fn deleted_records_are_out_of_range() {
     on_fake(three(), async |target, fake| {
         let topic = orders(&target).await;

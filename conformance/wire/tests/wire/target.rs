@@ -74,6 +74,14 @@ pub(crate) fn run(test: impl AsyncFnOnce(Target)) {
     }
 }
 
+/// Runs a test on the real broker, or on a fake that looks like this Kafka.
+pub(crate) fn run_as(version: KafkaVersion, test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP) {
+        Some(target) => run_on(target, test),
+        None => on_fake(FakeCluster::builder().as_version(version), async |target, _| test(target).await),
+    }
+}
+
 /// Runs a test on a real broker.
 pub(crate) fn run_on(target: Target, test: impl AsyncFnOnce(Target)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -95,6 +103,19 @@ pub(crate) fn run_on_sasl(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Ta
     match Target::named_by(BOOTSTRAP_SASL) {
         Some(target) => run_on(target, test),
         None => on_fake(as_asked(builder), async |target, _| test(target).await),
+    }
+}
+
+/// Runs a test that needs three nodes in racks, by which they choose the replica that a consumer reads from: on the
+/// real cluster if it has as many nodes, else on the fake.
+pub(crate) fn run_on_racks(test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP) {
+        Some(target) if target.bootstrap.split(',').count() >= 3 => run_on(target, test),
+        _ => {
+            let racks = ["rack-1", "rack-2", "rack-3"];
+            let builder = FakeCluster::builder().nodes(3).racks(racks).rack_aware_replica_selector(true);
+            on_fake(as_asked(builder), async |target, _| test(target).await);
+        }
     }
 }
 
@@ -174,6 +195,13 @@ impl Target {
     pub(crate) async fn since(&self, first: KafkaVersion, what: &str) {
         if self.version().await < first {
             self.agreement.is_not_there(format!("{what}: since {first}"));
+        }
+    }
+
+    /// Ends the test here if what comes is no longer there in the Kafka that it runs on.
+    pub(crate) async fn until(&self, last: KafkaVersion, what: &str) {
+        if self.version().await > last {
+            self.agreement.is_not_there(format!("{what}: until {last}"));
         }
     }
 
