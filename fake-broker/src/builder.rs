@@ -176,7 +176,8 @@ impl FakeClusterBuilder {
         self
     }
 
-    /// Sets how long a member of KIP-848 may be silent: Kafka's `group.consumer.session.timeout.ms`. The default is 45 s.
+    /// Sets how long a member of KIP-848 may be silent: Kafka's `group.consumer.session.timeout.ms`. The default is
+    /// 45 s.
     pub fn group_consumer_session_timeout(mut self, timeout: Duration) -> Self {
         self.config.group_consumer_session_timeout = timeout;
         self
