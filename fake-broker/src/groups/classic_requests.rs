@@ -97,7 +97,7 @@ impl Groups {
         let members = match self.groups.get_mut(&request.group_id) {
             Some(Group::Classic(group)) => group.with(&self.config, now, &mut self.answers).leave(leaving),
             Some(Group::Consumer(group)) => {
-                let (responses, gone) = group.leave_classic(leaving);
+                let (responses, gone) = group.leave_classic(leaving, image);
                 self.fence(image, &request.group_id, &gone, now);
                 responses
             }

@@ -7,6 +7,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::operations;
 use crate::context::{Context, Outcome};
+use crate::faults::KafkaVersion;
 use crate::groups::{self, Image};
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -32,7 +33,10 @@ fn describe(state: &State, cx: &Context, id: &Str, tells_operations: bool) -> De
         return refused(error, None);
     }
     if id.is_empty() {
-        return refused(ErrorCode::INVALID_GROUP_ID, None);
+        // Kafka 3.9 trips over it.
+        let is_old = state.nodes.find(cx.node).is_some_and(|node| node.version < KafkaVersion::V4_0);
+        let error = if is_old { ErrorCode::UNKNOWN_SERVER_ERROR } else { ErrorCode::INVALID_GROUP_ID };
+        return refused(error, None);
     }
     if let Some(error) = groups::not_coordinator(state, cx, id) {
         return refused(error, None);

@@ -21,6 +21,10 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
     if let Some(error) = cx.group_error(state, Operation::Read, &request.group_id) {
         return Outcome::Reply(respond(request, |_, _| error));
     }
+    if cx.version == 0 {
+        // Kafka 3.9 knows it, but only with ZooKeeper to keep the offsets.
+        return Outcome::Reply(respond(request, |_, _| ErrorCode::UNSUPPORTED_VERSION));
+    }
     let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
     let refused = |topic: usize, partition: &OffsetCommitRequestPartition| match &names[topic] {
         None if cx.version >= 10 => Some(ErrorCode::UNKNOWN_TOPIC_ID),

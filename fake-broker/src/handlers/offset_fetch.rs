@@ -67,7 +67,9 @@ fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> Offset
 
 /// The answer for the one group of the versions before 8.
 fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFetchResponse {
-    let refused = refusal(state, cx, &request.group_id);
+    // Kafka 3.9 knows version 0, but only with ZooKeeper to keep the offsets.
+    let is_of_old = (cx.version == 0).then_some(ErrorCode::UNSUPPORTED_VERSION);
+    let refused = is_of_old.or_else(|| refusal(state, cx, &request.group_id));
     let mut response = OffsetFetchResponse::default();
     if let Some(error) = refused {
         response.error_code = error.0;
@@ -89,7 +91,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
     response.topics = topics
         .iter()
         .map(|topic| {
-            // Version 1 has no room for the error of the whole, so each partition bears it.
+            // Versions 0 and 1 have no room for the error of the whole, so each partition bears it.
             let partition = |index: i32| match refused {
                 Some(error) => narrow(found(index, Err(error))),
                 None => narrow(found(index, look_up(state, cx, &request.group_id, &topic.name, index))),

@@ -5,10 +5,10 @@ use std::time::Duration;
 use krafka_protocol::api::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
 use krafka_protocol::api::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse};
-use krafka_protocol::group::Subscription;
+use krafka_protocol::group::{Assignment, Subscription, TopicPartition};
 use krafka_protocol::{Bytes, ErrorCode, HeartbeatRequest, Str};
 
-use crate::target::{Target, Wire};
+use crate::target::{Target, Topic, Wire};
 
 pub(crate) const JOIN: i16 = 9;
 pub(crate) const SYNC: i16 = 5;
@@ -118,6 +118,31 @@ impl Member {
             protocol_name: Some(Str::from_static("range")),
             assignments: assignments.collect(),
         }
+    }
+
+    /// A SyncGroup of the leader that gives itself an assignment.
+    pub(crate) fn sync_request_with(&self, assignment: Bytes) -> SyncGroupRequest {
+        let assignments = vec![SyncGroupRequestAssignment { member_id: self.id.clone(), assignment }];
+        SyncGroupRequest { assignments, ..self.sync_request(&[]) }
+    }
+
+    /// Partitions of a topic as a leader of consumers assigns them.
+    pub(crate) fn assignment_of(&self, topic: &Topic, partitions: &[i32]) -> Bytes {
+        let assigned = TopicPartition { topic: topic.name.clone(), partitions: partitions.to_vec() };
+        let assignment = Assignment { assigned_partitions: vec![assigned], user_data: None };
+        assignment.to_bytes(3).expect("a legal version")
+    }
+
+    /// Notes what the consumer holds: it says so when it joins next.
+    pub(crate) fn owns(&mut self, topic: &Topic, partitions: &[i32]) {
+        let owned = TopicPartition { topic: topic.name.clone(), partitions: partitions.to_vec() };
+        let said = Subscription {
+            topics: vec![topic.name.clone()],
+            owned_partitions: vec![owned],
+            generation_id: self.generation,
+            ..Subscription::default()
+        };
+        self.subscription = Some(said.to_bytes(3).expect("a legal version"));
     }
 
     pub(crate) async fn send_sync(&mut self, shares: &[(&Str, &'static str)]) {

@@ -1,6 +1,8 @@
 //! Committed offsets on the wire.
 
-use krafka_fake_broker::KafkaVersion;
+use std::time::Duration;
+
+use krafka_fake_broker::{FakeCluster, KafkaVersion};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
@@ -11,7 +13,8 @@ use krafka_protocol::api::offset_fetch::{
 };
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
-use crate::target::{Target, Topic, Wire, run};
+use crate::member::Member;
+use crate::target::{Target, Topic, Wire, on_fake, run};
 
 /// The newest version that names topics, and the first that has their ids.
 const BY_NAME: i16 = 9;
@@ -223,6 +226,89 @@ fn old_fetch_has_one_group() {
             let offsets: Vec<i64> = response.topics[0].partitions.iter().map(|p| p.committed_offset).collect();
             assert_eq!((response.error_code, offsets), (0, vec![5, -1]));
         }
+    });
+}
+
+/// Offsets in ZooKeeper: Kafka 4 does not know the versions any more.
+#[test]
+fn version_0_is_for_brokers_with_zookeeper() {
+    run(async |target| {
+        let (group, topic, mut wire) = setting(&target).await;
+        let asked = vec![OffsetFetchRequestTopic { name: topic.name.clone(), partition_indexes: vec![0] }];
+        let request =
+            OffsetFetchRequest { group_id: group.clone(), topics: Some(asked), ..OffsetFetchRequest::default() };
+
+        if target.version().await >= KafkaVersion::V4_0 {
+            wire.send(commit(&group, &topic, &[(0, 1)]), 0).await;
+            assert!(wire.is_closed().await);
+        } else {
+            assert_eq!(errors(&wire.call(commit(&group, &topic, &[(0, 1)]), 0).await), ["UNSUPPORTED_VERSION"]);
+            let found = wire.call(request, 0).await.topics.remove(0).partitions.remove(0);
+            assert_eq!(ErrorCode(found.error_code), ErrorCode::UNSUPPORTED_VERSION);
+        }
+    });
+}
+
+/// FI-10: what nobody has committed for long is forgotten, and then the group.
+#[test]
+fn offsets_expire_and_the_group_with_them() {
+    let builder = FakeCluster::builder().topic("t", 2).offsets_retention(Duration::from_secs(3600));
+    on_fake(builder, async |target, fake| {
+        let group = target.fresh("group");
+        let mut wire = target.coordinator(&group).await;
+        let topic = Topic { name: Str::from("t"), id: Uuid::ZERO };
+        wire.call(commit(&group, &topic, &[(0, 1)]), BY_NAME).await;
+        tokio::time::sleep(Duration::from_secs(1800)).await;
+        wire.call(commit(&group, &topic, &[(1, 2)]), BY_NAME).await;
+
+        tokio::time::sleep(Duration::from_secs(2500)).await;
+        assert_eq!(fake.committed(&group), [((Str::from("t"), 1), 2)].into(), "the older one is gone");
+        assert!(fake.group(&group).is_some());
+
+        tokio::time::sleep(Duration::from_secs(2500)).await;
+        assert!(fake.committed(&group).is_empty());
+        assert_eq!(fake.group(&group), None);
+    });
+}
+
+/// FI-10: a group that had members keeps its offsets for that long from when the last one left.
+#[test]
+fn offsets_of_a_group_with_members_do_not_expire() {
+    let builder = FakeCluster::builder().topic("t", 1).offsets_retention(Duration::from_secs(3600));
+    on_fake(builder, async |target, fake| {
+        let group = target.fresh("group");
+        let mut member = Member { session: Duration::from_secs(1800), ..Member::new(&target, &group).await };
+        let topic = Topic { name: Str::from("t"), id: Uuid::ZERO };
+        member.wire.call(commit(&group, &topic, &[(0, 1)]), BY_NAME).await;
+        member.join().await;
+        member.sync(&[]).await;
+        for _ in 0..6 {
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            assert_eq!(member.heartbeat().await, ErrorCode::NONE);
+        }
+        assert_eq!(fake.committed(&group).len(), 1);
+
+        member.leave().await;
+        tokio::time::sleep(Duration::from_secs(3000)).await;
+        assert_eq!(fake.committed(&group).len(), 1, "not an hour ago");
+        tokio::time::sleep(Duration::from_secs(1300)).await;
+        assert!(fake.committed(&group).is_empty());
+    });
+}
+
+/// Versions 2 to 4 bring a retention time of their own.
+#[test]
+fn commit_may_say_how_long_it_is_kept() {
+    on_fake(FakeCluster::builder().topic("t", 1), async |target, fake| {
+        let group = target.fresh("group");
+        let mut wire = target.coordinator(&group).await;
+        let topic = Topic { name: Str::from("t"), id: Uuid::ZERO };
+        let short = OffsetCommitRequest { retention_time_ms: 60_000, ..commit(&group, &topic, &[(0, 1)]) };
+        wire.call(short, 4).await;
+
+        tokio::time::sleep(Duration::from_secs(1300)).await;
+
+        assert!(fake.committed(&group).is_empty());
     });
 }
 

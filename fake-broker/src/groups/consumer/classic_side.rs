@@ -116,7 +116,7 @@ impl ConsumerGroup {
         request: &SyncGroupRequest,
         desk: &Desk<'_>,
     ) -> Result<SyncGroupResponse, ErrorCode> {
-        let group_epoch = self.epoch;
+        let wanted_epoch = self.epoch_to_join_for(desk);
         let session = self.classic_member(&request.member_id, request.group_instance_id.as_ref())?;
         let member = self.members.get_mut(&request.member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?;
         if request.generation_id != member.epoch {
@@ -128,7 +128,7 @@ impl ConsumerGroup {
             return Err(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
         }
         // One that gives partitions up has joined already, and joins again when it is done.
-        if group_epoch > member.epoch && member.state != MemberState::UnrevokedPartitions {
+        if wanted_epoch > member.epoch && member.state != MemberState::UnrevokedPartitions {
             member.timers.join.get_or_insert(desk.now + member.rebalance_timeout);
             return Err(ErrorCode::REBALANCE_IN_PROGRESS);
         }
@@ -148,14 +148,14 @@ impl ConsumerGroup {
             Ok(session) => session,
             Err(error) => return error,
         };
-        let group_epoch = self.epoch;
+        let wanted_epoch = self.epoch_to_join_for(desk);
         let may_get_the_rest = self.may_get_the_rest(&request.member_id);
         let Some(member) = self.members.get_mut(&request.member_id) else { return ErrorCode::UNKNOWN_MEMBER_ID };
         if request.generation_id != member.epoch {
             return ErrorCode::ILLEGAL_GENERATION;
         }
         member.timers.session = Some(desk.now + session);
-        if member.epoch < group_epoch || member.state == MemberState::UnrevokedPartitions || may_get_the_rest {
+        if member.epoch < wanted_epoch || member.state == MemberState::UnrevokedPartitions || may_get_the_rest {
             member.timers.join.get_or_insert(desk.now + member.rebalance_timeout);
             return ErrorCode::REBALANCE_IN_PROGRESS;
         }
@@ -163,12 +163,16 @@ impl ConsumerGroup {
     }
 
     /// Finds who leaves by LeaveGroup, with the answer for each.
-    pub(in crate::groups) fn leave_classic(&self, leaving: &[MemberIdentity]) -> (Vec<MemberResponse>, BTreeSet<Str>) {
+    pub(in crate::groups) fn leave_classic(
+        &self,
+        leaving: &[MemberIdentity],
+        image: &Image<'_>,
+    ) -> (Vec<MemberResponse>, BTreeSet<Str>) {
         let mut gone = BTreeSet::new();
-        let mut answer = |identity: &MemberIdentity| match self.leaves(identity) {
+        let mut answer = |identity: &MemberIdentity| match self.leaves(identity, image) {
             Ok(id) => {
-                gone.insert(id.clone());
-                MemberResponse { member_id: id, ..left(identity, ErrorCode::NONE) }
+                gone.insert(id);
+                left(identity, ErrorCode::NONE)
             }
             Err(error) => left(identity, error),
         };
@@ -176,7 +180,13 @@ impl ConsumerGroup {
         (responses, gone)
     }
 
-    fn leaves(&self, identity: &MemberIdentity) -> Result<Str, ErrorCode> {
+    /// The epoch behind which a member must join again. Since 4.3 that is the target's: before there is one, joining
+    /// would be in vain.
+    fn epoch_to_join_for(&self, desk: &Desk<'_>) -> i32 {
+        if desk.image.version >= KafkaVersion::V4_3 { self.target_epoch } else { self.epoch }
+    }
+
+    fn leaves(&self, identity: &MemberIdentity, image: &Image<'_>) -> Result<Str, ErrorCode> {
         let member = match &identity.group_instance_id {
             None => self.members.get(&identity.member_id).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?,
             // An administrator names a static member by its instance id alone.
@@ -185,7 +195,9 @@ impl ConsumerGroup {
             }
             Some(instance_id) => self.holder(instance_id, &identity.member_id).map_err(|refusal| refusal.error)?,
         };
-        member.classic.as_ref().map(|_| member.id.clone()).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)
+        // Since 4.0 an administrator may take out members of either protocol.
+        let may_leave = member.classic.is_some() || image.version >= KafkaVersion::V4_0;
+        if may_leave { Ok(member.id.clone()) } else { Err(ErrorCode::UNKNOWN_MEMBER_ID) }
     }
 
     /// The session timeout of a member that speaks the classic protocol, if these names are its own.
