@@ -261,6 +261,41 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets the longest timeout that a producer may give its transactions: Kafka's `transaction.max.timeout.ms`. The
+    /// default is 15 min.
+    pub fn transaction_max_timeout(mut self, timeout: Duration) -> Self {
+        self.config.transaction_max_timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        self
+    }
+
+    /// Sets how often coordinators look for transactions that are open for too long: Kafka's
+    /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`. The default is 10 s.
+    pub fn transaction_abort_interval(mut self, interval: Duration) -> Self {
+        self.config.transaction_abort_interval = interval;
+        self
+    }
+
+    /// Sets after how long without a transaction a transactional id is forgotten: Kafka's
+    /// `transactional.id.expiration.ms`. The default is 7 days. They are looked for once in an hour.
+    pub fn transactional_id_expiration(mut self, expiration: Duration) -> Self {
+        self.config.transactional_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// Sets after how long without a batch a partition forgets a producer: Kafka's `producer.id.expiration.ms`. The
+    /// default is one day. They are looked for every ten minutes, and what counts is the timestamp of their batches.
+    pub fn producer_id_expiration(mut self, expiration: Duration) -> Self {
+        self.config.producer_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// Sets how long a new transaction coordinator reads its partition: it answers COORDINATOR_LOAD_IN_PROGRESS for so
+    /// long after each election. The default is not at all.
+    pub fn coordinator_load_time(mut self, time: Duration) -> Self {
+        self.config.coordinator_load_time = time;
+        self
+    }
+
     /// Sets the first of the ports that [`start`](Self::start) listens on, one for each node. By default the system
     /// chooses.
     pub fn port_base(mut self, port: u16) -> Self {

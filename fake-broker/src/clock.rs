@@ -56,6 +56,22 @@ impl WallClock {
         let elapsed = now.saturating_duration_since(self.start).as_millis();
         self.start_ms.saturating_add(i64::try_from(elapsed).unwrap_or(i64::MAX))
     }
+
+    /// The next moment after `now` that is a multiple of `interval` after the start: when something is done again that
+    /// brokers do at intervals.
+    pub(crate) fn next_multiple(self, now: Instant, interval: Duration) -> Instant {
+        let interval = interval.max(Duration::from_millis(1));
+        let passed = now.saturating_duration_since(self.start).as_nanos() / interval.as_nanos();
+        let next = u64::try_from((passed + 1) * interval.as_nanos()).unwrap_or(u64::MAX);
+        self.start + Duration::from_nanos(next)
+    }
+
+    /// The time of day of the last such moment up to `now`, in milliseconds since 1970; none before the first.
+    pub(crate) fn last_multiple_ms(self, now: Instant, interval: Duration) -> Option<i64> {
+        let passed = now.saturating_duration_since(self.start).as_millis() / interval.as_millis().max(1);
+        let millis = i64::try_from(passed * interval.as_millis()).unwrap_or(i64::MAX);
+        (passed > 0).then(|| self.start_ms.saturating_add(millis))
+    }
 }
 
 /// The machine's time of day, in milliseconds since 1970, for clusters that were not given one.

@@ -33,6 +33,7 @@ use crate::purgatory::Waiting;
 use crate::security::sasl;
 use crate::state::State;
 use crate::timers::Timer;
+use crate::transactions;
 
 /// Something that happened to the cluster.
 #[derive(Clone, Debug)]
@@ -260,6 +261,7 @@ impl Cluster {
                 Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
                 Timer::Maintain(task) => self.state.maintain(task, now),
                 Timer::Group(timer) => groups::timer_fired(&mut self.state, &timer, now),
+                Timer::Transaction(timer) => transactions::timer_fired(&mut self.state, &timer, now),
             }
             self.settle(now);
         }

@@ -46,6 +46,13 @@ pub(crate) struct Config {
     pub(crate) client_telemetry: bool,
     /// Configs of all brokers, by Kafka's names, as a broker's file has them.
     pub(crate) properties: BTreeMap<Str, Str>,
+    pub(crate) transaction_max_timeout_ms: i32,
+    /// How often coordinators look for transactions that are open for too long.
+    pub(crate) transaction_abort_interval: Duration,
+    pub(crate) transactional_id_expiration_ms: i64,
+    pub(crate) producer_id_expiration_ms: i64,
+    /// How long a new coordinator reads its partition, and answers nothing else.
+    pub(crate) coordinator_load_time: Duration,
 }
 
 /// Which way a group with members may change over to the other protocol: Kafka's `group.consumer.migration.policy`.
@@ -90,6 +97,11 @@ impl Default for Config {
             fetch_session_slots: 1000,
             client_telemetry: false,
             properties: BTreeMap::new(),
+            transaction_max_timeout_ms: 15 * 60 * 1000,
+            transaction_abort_interval: Duration::from_secs(10),
+            transactional_id_expiration_ms: 7 * 24 * 60 * 60 * 1000,
+            producer_id_expiration_ms: 24 * 60 * 60 * 1000,
+            coordinator_load_time: Duration::ZERO,
         }
     }
 }

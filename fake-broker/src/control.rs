@@ -12,6 +12,7 @@ use crate::purgatory::WaitKey;
 use crate::state::State;
 use crate::timers::Timer;
 use crate::topics::{Partition, Topic, TopicSettings};
+use crate::transactions;
 
 impl State {
     /// Deletes a topic. Those who wait for it learn that it is gone.
@@ -20,6 +21,7 @@ impl State {
         self.reassignments.topic_deleted(id);
         self.log_dirs.topic_deleted(id);
         self.offsets.topic_deleted(&topic.name);
+        self.pending_offsets.topic_deleted(&topic.name);
         for (index, _) in topic.indexed() {
             self.wake_partition(id, index);
         }
@@ -120,6 +122,11 @@ impl State {
         }
         if topic == coordinators::OFFSETS_TOPIC {
             groups::coordinator_moved(self, index, now);
+        }
+        if topic == coordinators::TRANSACTIONS_TOPIC {
+            transactions::coordinator_moved(self, index, now);
+        } else {
+            transactions::tell_all(self, now);
         }
     }
 

@@ -70,6 +70,7 @@ mod state;
 mod telemetry;
 mod timers;
 mod topics;
+mod transactions;
 
 pub use blocking::BlockingFakeCluster;
 pub use builder::FakeClusterBuilder;
@@ -89,3 +90,4 @@ pub use serve::pipe::{PipeStream, Pipes};
 pub use serve::tls::{ClientAuth, ServerTls};
 pub use telemetry::{Metric, MetricKind, MetricPoint, TelemetryPush};
 pub use topics::validate_name as validate_topic_name;
+pub use transactions::{TransactionState, TransactionView};

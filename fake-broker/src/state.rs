@@ -34,6 +34,7 @@ use crate::security::acls::Acls;
 use crate::telemetry::Telemetry;
 use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, Topics};
+use crate::transactions::{PendingOffsets, Transactions};
 
 /// How many complaints are kept: the first tell enough.
 const MAX_COMPLAINTS: usize = 100;
@@ -70,6 +71,9 @@ pub(crate) struct State {
     pub(crate) maintenance: Maintenance,
     pub(crate) acls: Acls,
     pub(crate) producer_ids: ProducerIds,
+    pub(crate) transactions: Transactions,
+    /// The offsets that groups commit inside of transactions that are open.
+    pub(crate) pending_offsets: PendingOffsets,
     /// Chance for ids of topics, sessions and members.
     pub(crate) ids: Rng,
     /// Answers to requests that wait, made while something else was handled.
@@ -107,6 +111,8 @@ impl State {
             history: History::default(),
             maintenance: Maintenance::default(),
             producer_ids: ProducerIds::default(),
+            transactions: Transactions::default(),
+            pending_offsets: PendingOffsets::default(),
             ids,
             answers: VecDeque::new(),
         }
@@ -181,6 +187,13 @@ impl State {
     /// Lets the requests that watch a partition look again.
     pub(crate) fn wake_partition(&mut self, topic: Uuid, partition: i32) {
         self.purgatory.wake(WaitKey { topic, partition });
+    }
+
+    /// When brokers last looked for producers that are silent, in milliseconds since 1970: every ten minutes
+    /// (`producer.id.expiration.check.interval.ms`). It shows only to those who ask, so that it is done when somebody
+    /// does; long ago, if they have not yet.
+    pub(crate) fn producers_swept_ms(&self, now: Instant) -> i64 {
+        self.clock.last_multiple_ms(now, Duration::from_secs(10 * 60)).unwrap_or(i64::MIN)
     }
 
     /// What a node's id stands for, for the clients of a listener: host and port.

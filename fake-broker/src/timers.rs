@@ -11,6 +11,7 @@ use krafka_protocol::Uuid;
 use crate::context::{ConnectionId, RequestId};
 use crate::groups;
 use crate::maintenance;
+use crate::transactions;
 
 /// What to do when the time comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +33,12 @@ pub(crate) enum Timer {
         /// The partition's index.
         partition: i32,
     },
-    /// Something inside a group, or the search for groups that nobody uses.
     /// Delete or compact what is in logs.
     Maintain(maintenance::Task),
-    /// Something inside a group: a session that ends, a rebalance that has waited long enough.
+    /// Something inside a group, or the search for groups that nobody uses.
     Group(groups::Timer),
+    /// Something at the transaction coordinators: transactions that are open for too long.
+    Transaction(transactions::Timer),
 }
 
 /// Names a timer that was set, to cancel it by.

@@ -9,6 +9,7 @@ mod nodes;
 mod records;
 mod telemetry;
 mod topics;
+mod transactions;
 mod wait;
 
 pub use records::StoredRecord;

@@ -136,7 +136,7 @@ impl FakeCluster {
     pub fn forget_producers(&self, topic: &str, partition: i32) {
         self.control(|state, _| {
             if let Some(partition) = state.topics.partition_mut(topic, partition) {
-                partition.log.producers.clear();
+                partition.log.producers.forget_idle();
             }
         });
     }

@@ -8,9 +8,11 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::fetch::{
-    EpochEndOffset, FetchPartition, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
+    AbortedTransaction, EpochEndOffset, FetchPartition, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
+    PartitionData,
 };
 use krafka_protocol::compression::Compression;
+use krafka_protocol::records::AbortedTxn;
 use krafka_protocol::{ErrorCode, FetchRequest, FetchResponse, Str};
 
 use super::sessions::{self, Context as SessionContext, Wanted};
@@ -258,7 +260,14 @@ fn read(
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
     let limit = if read_committed { data.last_stable_offset } else { data.high_watermark };
-    data.records = Some(log.read(ask.fetch_offset, limit, max_bytes, at_least_one));
+    let records = log.read(ask.fetch_offset, limit, max_bytes, at_least_one);
+    if let Some(aborted) = &mut data.aborted_transactions {
+        let end = log.end_of_read(ask.fetch_offset, records.len());
+        let tell =
+            |txn: &AbortedTxn| AbortedTransaction { producer_id: txn.producer_id, first_offset: txn.first_offset };
+        aborted.extend(log.aborted(ask.fetch_offset, end).map(tell));
+    }
+    data.records = Some(records);
     Ok(data)
 }
 

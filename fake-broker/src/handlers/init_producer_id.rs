@@ -1,16 +1,17 @@
-//! InitProducerId (22): an identity for idempotent producers, and for transactional ones that have no transaction open.
+//! InitProducerId (22): an identity for idempotent producers and for transactional ones.
 //!
 //! Any node gives ids to producers without a transactional id, and what such a producer says it has is not looked at.
-//! The others must ask their coordinator. The rules of epochs are in `producer_ids.rs`.
+//! The others must ask their coordinator. The rules of epochs are in `transactions/transaction.rs`. Version 6, for
+//! two-phase commit (KIP-939), is not among what Kafka 4.4 calls stable, and is not served.
 
 use krafka_protocol::ErrorCode;
 use krafka_protocol::api::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 
 use crate::context::{Context, Outcome};
-use crate::coordinators::{self, CoordinatorKind};
 use crate::producer_ids::IdAndEpoch;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::transactions;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -55,11 +56,5 @@ fn initialise(state: &mut State, cx: &Context, request: &InitProducerIdRequest) 
     let Some(transactional_id) = &request.transactional_id else {
         return Ok(state.producer_ids.allocate(cx.node));
     };
-    if !transactional_id.is_empty() {
-        match coordinators::find(state, CoordinatorKind::Transaction, transactional_id) {
-            Some(node) if node == cx.node => {}
-            _ => return Err(ErrorCode::NOT_COORDINATOR),
-        }
-    }
-    state.producer_ids.initialise(cx.node, transactional_id, request.transaction_timeout_ms, expected)
+    transactions::initialise(state, cx.node, transactional_id, request.transaction_timeout_ms, expected, cx.now)
 }

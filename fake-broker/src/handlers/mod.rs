@@ -12,6 +12,8 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::state::State;
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod add_raft_voter;
 mod alter_configs;
 mod alter_partition_reassignments;
@@ -33,9 +35,12 @@ mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
 mod describe_quorum;
 mod describe_topic_partitions;
+mod describe_transactions;
 mod elect_leaders;
+mod end_txn;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod get_telemetry_subscriptions;
@@ -49,6 +54,7 @@ mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod list_partition_reassignments;
+mod list_transactions;
 mod metadata;
 mod offset_commit;
 mod offset_delete;
@@ -63,8 +69,10 @@ mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;
 mod sync_group;
+mod txn_offset_commit;
 mod unregister_broker;
 mod update_features;
+mod write_txn_markers;
 
 macro_rules! table {
     (throttled: { $($api:ident => $module:ident,)* } plain: { $($plain_api:ident => $plain_module:ident,)* }) => {
@@ -119,6 +127,13 @@ table! {
         DeleteTopics => delete_topics,
         DeleteRecords => delete_records,
         InitProducerId => init_producer_id,
+        AddPartitionsToTxn => add_partitions_to_txn,
+        AddOffsetsToTxn => add_offsets_to_txn,
+        EndTxn => end_txn,
+        TxnOffsetCommit => txn_offset_commit,
+        DescribeProducers => describe_producers,
+        DescribeTransactions => describe_transactions,
+        ListTransactions => list_transactions,
         OffsetForLeaderEpoch => offset_for_leader_epoch,
         CreatePartitions => create_partitions,
         DescribeCluster => describe_cluster,
@@ -146,6 +161,7 @@ table! {
         DescribeQuorum => describe_quorum,
         SaslHandshake => sasl_handshake,
         SaslAuthenticate => sasl_authenticate,
+        WriteTxnMarkers => write_txn_markers,
     }
 }
 

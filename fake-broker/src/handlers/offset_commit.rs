@@ -110,6 +110,7 @@ fn commit(
                 metadata,
             };
             state.offsets.commit(cx.now, expires, &request.group_id, name, partition.partition_index, committed);
+            state.pending_offsets.overtaken(&request.group_id, name, partition.partition_index);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! OffsetFetch (9): how far groups have read.
 //!
-//! A group or partition that nobody knows has no offsets, which is no error: -1. `require_stable` has no effect while
-//! there are no transactional commits.
+//! A group or partition that nobody knows has no offsets, which is no error: -1. With `require_stable`, an offset that a
+//! transaction may yet change is not told (KIP-447).
 
 use krafka_protocol::api::offset_fetch::{
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse, OffsetFetchResponseGroup,
@@ -19,12 +19,12 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &OffsetFetchRequest) 
     if cx.version < 8 {
         return Outcome::Reply(single(state, cx, request));
     }
-    let groups = request.groups.iter().map(|group| fetch(state, cx, group)).collect();
+    let groups = request.groups.iter().map(|group| fetch(state, cx, group, request.require_stable)).collect();
     Outcome::Reply(OffsetFetchResponse { groups, ..OffsetFetchResponse::default() })
 }
 
 /// The answer for one of many groups, from version 8 on.
-fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
+fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup, stable: bool) -> OffsetFetchResponseGroup {
     let mut answer = OffsetFetchResponseGroup { group_id: group.group_id.clone(), ..Default::default() };
     let is_member = || {
         // Members of KIP-848 say who they are, and must be up to date.
@@ -42,7 +42,10 @@ fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> Offset
             .map(|(name, partitions)| OffsetFetchResponseTopics {
                 name: name.clone(),
                 topic_id: state.topics.by_name(name).map(|topic| topic.id).unwrap_or_default(),
-                partitions: partitions.into_iter().map(|(index, c)| found(index, Ok(Some(c)))).collect(),
+                partitions: partitions
+                    .into_iter()
+                    .map(|(index, c)| found(index, settled(state, stable, &group.group_id, name, index, Some(c))))
+                    .collect(),
             })
             .collect();
         return answer;
@@ -53,7 +56,7 @@ fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup) -> Offset
             let name = if cx.version >= 10 { state.topics.name_of(&topic.topic_id) } else { Some(topic.name.clone()) };
             let partition = |index: i32| match &name {
                 None => found(index, Err(ErrorCode::UNKNOWN_TOPIC_ID)),
-                Some(name) => found(index, look_up(state, cx, &group.group_id, name, index)),
+                Some(name) => found(index, look_up(state, cx, stable, &group.group_id, name, index)),
             };
             OffsetFetchResponseTopics {
                 name: name.clone().unwrap_or_default(),
@@ -70,6 +73,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
     // Kafka 3.9 knows version 0, but only with ZooKeeper to keep the offsets.
     let is_of_old = (cx.version == 0).then_some(ErrorCode::UNSUPPORTED_VERSION);
     let refused = is_of_old.or_else(|| refusal(state, cx, &request.group_id));
+    let stable = request.require_stable;
     let mut response = OffsetFetchResponse::default();
     if let Some(error) = refused {
         response.error_code = error.0;
@@ -83,7 +87,11 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
             .of_group(&request.group_id)
             .map(|(name, partitions)| OffsetFetchResponseTopic {
                 name: name.clone(),
-                partitions: partitions.into_iter().map(|(index, c)| narrow(found(index, Ok(Some(c))))).collect(),
+                partitions: partitions
+                    .into_iter()
+                    .map(|(index, c)| (index, settled(state, stable, &request.group_id, name, index, Some(c))))
+                    .map(|(index, committed)| narrow(found(index, committed)))
+                    .collect(),
             })
             .collect();
         return response;
@@ -94,7 +102,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
             // Versions 0 and 1 have no room for the error of the whole, so each partition bears it.
             let partition = |index: i32| match refused {
                 Some(error) => narrow(found(index, Err(error))),
-                None => narrow(found(index, look_up(state, cx, &request.group_id, &topic.name, index))),
+                None => narrow(found(index, look_up(state, cx, stable, &request.group_id, &topic.name, index))),
             };
             OffsetFetchResponseTopic {
                 name: topic.name.clone(),
@@ -112,14 +120,30 @@ fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
 fn look_up<'a>(
     state: &'a State,
     cx: &Context,
-    group: &str,
-    topic: &str,
+    stable: bool,
+    group: &Str,
+    topic: &Str,
     partition: i32,
 ) -> Result<Option<&'a Committed>, ErrorCode> {
     match cx.partition_error(state, Operation::Describe, topic, partition) {
         Some(error) => Err(error),
-        None => Ok(state.offsets.committed(group, topic, partition)),
+        None => settled(state, stable, group, topic, partition, state.offsets.committed(group, topic, partition)),
     }
+}
+
+/// What was committed, unless an open transaction may change it and only what is `stable` was asked for.
+fn settled<'a>(
+    state: &State,
+    stable: bool,
+    group: &Str,
+    topic: &Str,
+    partition: i32,
+    committed: Option<&'a Committed>,
+) -> Result<Option<&'a Committed>, ErrorCode> {
+    if stable && state.pending_offsets.is_unstable(group, topic, partition) {
+        return Err(ErrorCode::UNSTABLE_OFFSET_COMMIT);
+    }
+    Ok(committed)
 }
 
 fn found(partition_index: i32, committed: Result<Option<&Committed>, ErrorCode>) -> OffsetFetchResponsePartitions {

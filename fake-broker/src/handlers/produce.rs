@@ -8,6 +8,7 @@ use krafka_protocol::api::produce::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceData, PartitionProduceResponse,
     TopicProduceResponse,
 };
+use krafka_protocol::records::BatchHeader;
 use krafka_protocol::{ErrorCode, ProduceRequest, ProduceResponse, Str, Uuid};
 
 use super::batch_rules::{self, BatchError};
@@ -15,10 +16,12 @@ use super::leadership;
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
 use crate::log::producers::Check;
+use crate::producer_ids::IdAndEpoch;
 use crate::purgatory::{WaitKey, Waiting as Parked};
-use crate::security::acls::Operation;
+use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 use crate::topics::Topic;
+use crate::transactions::verification::{self, Client};
 
 /// Kafka lets its own admin client write to internal topics, and nobody else.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
@@ -55,6 +58,7 @@ impl Waiting {
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) -> Outcome<ProduceResponse> {
     let mut response = ProduceResponse::default();
     let mut pending = Vec::new();
+    let refused_whole = transactional_refusal(state, cx, request);
     for (at_topic, topic) in merged(request).iter().enumerate() {
         let mut answer = TopicProduceResponse {
             name: topic.name.clone(),
@@ -62,7 +66,10 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ProduceRequest) 
             ..TopicProduceResponse::default()
         };
         for (at_partition, partition) in topic.partitions.iter().enumerate() {
-            let written = append(state, cx, request, topic.name, topic.topic_id, partition);
+            let written = match refused_whole {
+                Some(code) => Err(code.into()),
+                None => append(state, cx, request, topic.name, topic.topic_id, partition),
+            };
             answer.partition_responses.push(match written {
                 Ok(written) => {
                     let key = WaitKey { topic: written.topic, partition: partition.index };
@@ -204,6 +211,11 @@ fn append(
 
     let batch =
         batch_rules::only_batch(cx.version, data.records.as_ref()).map_err(|error| refuse(topic, data, error))?;
+    let name = topic.name.clone();
+    if let Some(id) = request.transactional_id.as_ref().filter(|_| is_of_transaction(batch.header())) {
+        admit(state, cx, id, batch.header(), (name.clone(), data.index))?;
+    }
+    let topic = state.topics.by_name(&name).ok_or(unknown)?;
     if !matches!(request.acks, -1..=1) {
         return Err(ErrorCode::INVALID_REQUIRED_ACKS.into());
     }
@@ -220,8 +232,12 @@ fn append(
         batch_rules::check(&topic.settings, batch, &named, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
 
     let id = topic.id;
-    let (check, log_start_offset) = (partition.log.producers.check(batch.header()), partition.log.start_offset());
-    let (base_offset, next_offset, log_append_time_ms) = match check {
+    let log_start_offset = partition.log.start_offset();
+    let swept_ms = state.producers_swept_ms(cx.now);
+    let partition = state.topics.by_id_mut(id).and_then(|topic| topic.partition_mut(data.index)).ok_or(unknown)?;
+    let producers = &mut partition.log.producers;
+    producers.expire(swept_ms, state.config.producer_id_expiration_ms);
+    let (base_offset, next_offset, log_append_time_ms) = match producers.check(batch.header()) {
         Check::Append => {
             let appended = state.append(id, data.index, &batch, cx.now).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
             (appended.base_offset, appended.next_offset, appended.log_append_time_ms)
@@ -241,6 +257,66 @@ fn append(
         ..PartitionProduceResponse::default()
     };
     Ok(Written { topic: id, next_offset, answer })
+}
+
+/// Why a request with batches of a transaction is refused as a whole: it must be allowed to use the transactional id,
+/// and one request is of one producer.
+fn transactional_refusal(state: &State, cx: &Context, request: &ProduceRequest) -> Option<ErrorCode> {
+    let records = request.topic_data.iter().flat_map(|topic| &topic.partition_data).filter_map(|p| p.records.as_ref());
+    let headers = records.filter_map(|records| BatchHeader::peek(records).ok());
+    let transactional: Vec<_> = headers.filter(|header| header.attributes.is_transactional()).collect();
+    if transactional.is_empty() {
+        return None;
+    }
+    let Some(id) = &request.transactional_id else { return Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED) };
+    // A fault that is meant for partitions must not refuse the request.
+    if !cx.may(state, Operation::Write, ResourceType::TransactionalId, id) {
+        return Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+    }
+    let mut producers = transactional.iter().filter(|header| is_of_transaction(header));
+    let identity = |header: &BatchHeader| (header.producer_id, header.producer_epoch);
+    let first = producers.next().map(identity);
+    let differs = producers.any(|header| Some(identity(header)) != first);
+    differs.then_some(ErrorCode::INVALID_PRODUCER_ID_MAPPING)
+}
+
+fn is_of_transaction(header: &BatchHeader) -> bool {
+    header.has_producer_id() && header.attributes.is_transactional()
+}
+
+/// Makes sure that a batch's transaction may write to a partition, and says it in the way of Produce if it may not.
+fn admit(
+    state: &mut State,
+    cx: &Context,
+    id: &Str,
+    header: &BatchHeader,
+    partition: (Str, i32),
+) -> Result<(), Refusal> {
+    let led = state.topics.partition(&partition.0, partition.1).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    leadership::check_leader(led, cx.node)?;
+    let BatchHeader { producer_id, producer_epoch, base_sequence, .. } = *header;
+    let producer = IdAndEpoch { producer_id, producer_epoch };
+    let client = Client::of_produce(cx.version);
+    let Err(code) = verification::admit(state, cx, id, producer, base_sequence, partition, client) else {
+        return Ok(());
+    };
+    let is_retried = match code {
+        ErrorCode::CONCURRENT_TRANSACTIONS => client < Client::BumpsEpochs,
+        ErrorCode::COORDINATOR_LOAD_IN_PROGRESS | ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR => {
+            true
+        }
+        _ => false,
+    };
+    // Old producers do not know what to do with these, and try again after this one without asking for metadata.
+    if is_retried {
+        let message = format!(
+            "Unable to verify the partition has been added to the transaction. Underlying error: {}",
+            code.name()
+        );
+        return Err(Refusal { message: Some(Str::from(message)), ..ErrorCode::NOT_ENOUGH_REPLICAS.into() });
+    }
+    let message = (code == ErrorCode::INVALID_TXN_STATE).then_some("Partition was not added to the transaction");
+    Err(Refusal { message: message.map(Str::from_static), ..code.into() })
 }
 
 /// Errors that Kafka gives only when the batch is in the leader's log already. A fault that asks for one of them gets

@@ -1,5 +1,6 @@
-//! Partition logs: batches as they were produced, leader epochs, and what is known of producers.
+//! Partition logs: batches as they were produced, leader epochs, and what is known of producers and transactions.
 
+mod aborted;
 mod compaction;
 mod epochs;
 pub(crate) mod old_formats;

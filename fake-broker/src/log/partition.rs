@@ -12,8 +12,9 @@
 //! All replicas share this one log: a follower that lags has a shorter view of it (`crate::partition`).
 
 use bytes::{Bytes, BytesMut};
-use krafka_protocol::records::{self, Batch, BatchHeader};
+use krafka_protocol::records::{self, AbortedTxn, Batch};
 
+use super::aborted::AbortedTransactions;
 use super::epochs::{EpochEnd, LeaderEpochs};
 use super::producers::Producers;
 use super::segments::Segments;
@@ -31,6 +32,7 @@ pub(crate) struct Log {
     pub(super) first_dirty_offset: i64,
     epochs: LeaderEpochs,
     pub(crate) producers: Producers,
+    aborted: AbortedTransactions,
 }
 
 /// A batch in the log, with its base offset set.
@@ -73,7 +75,14 @@ impl Log {
 
     /// The first offset that a consumer of committed records does not see.
     pub(crate) fn last_stable_offset(&self) -> i64 {
-        self.producers.first_unstable_offset().map_or(self.high_watermark, |first| first.min(self.high_watermark))
+        let end = self.high_watermark;
+        let first = self.producers.first_undecided(end).map_or(end, |first| first.max(self.start_offset));
+        first.min(end)
+    }
+
+    /// The aborted transactions that a reader of `from..end` must skip.
+    pub(crate) fn aborted(&self, from: i64, end: i64) -> impl Iterator<Item = &AbortedTxn> {
+        self.aborted.overlapping(from, end)
     }
 
     /// Takes note of how far all replicas in sync are. The high watermark never goes back. Says if it moved.
@@ -81,6 +90,7 @@ impl Log {
         let raised = offset.min(self.end_offset) > self.high_watermark;
         if raised {
             self.high_watermark = offset.min(self.end_offset);
+            self.producers.forget_decided(self.high_watermark);
         }
         raised
     }
@@ -104,15 +114,13 @@ impl Log {
         let last_offset = base_offset + i64::from(header.last_offset_delta);
         let max_timestamp = if settings.log_append_time { now_ms } else { header.max_timestamp };
         self.segments.add(base_offset, bytes.len(), max_timestamp, settings, now_ms);
-        self.batches.push(Stored {
-            base_offset,
-            last_offset,
-            max_timestamp,
-            written_ms: now_ms,
-            bytes: bytes.freeze(),
-        });
+        let bytes = bytes.freeze();
+        self.batches.push(Stored { base_offset, last_offset, max_timestamp, written_ms: now_ms, bytes: bytes.clone() });
         self.end_offset = last_offset + 1;
-        self.producers.appended(header, base_offset, log_append_time_ms);
+        let written = Batch::new(bytes).expect(WHOLE);
+        if let Some(aborted) = self.producers.appended(&written, log_append_time_ms) {
+            self.aborted.push(aborted);
+        }
         Appended { base_offset, next_offset: self.end_offset, log_append_time_ms }
     }
 
@@ -146,6 +154,21 @@ impl Log {
             slice.extend_from_slice(&batch.bytes[..batch.bytes.len().min(left)]);
         }
         slice.freeze()
+    }
+
+    /// The offset after the last batch of which [`Log::read`] gave something, when it gave `len` bytes from `from` on.
+    pub(crate) fn end_of_read(&self, from: i64, len: usize) -> i64 {
+        let first = self.batches.partition_point(|batch| batch.last_offset < from);
+        let mut end = from;
+        let mut left = len;
+        for batch in &self.batches[first..] {
+            if left == 0 {
+                break;
+            }
+            left = left.saturating_sub(batch.bytes.len());
+            end = batch.last_offset + 1;
+        }
+        end
     }
 
     /// The batches from the one that holds `from` on, each with its base offset.
@@ -194,6 +217,7 @@ impl Log {
         let first = self.segments.ranges(self.end_offset).next().map_or(self.end_offset, |(base, _)| base);
         let gone = self.batches.partition_point(|batch| batch.base_offset < first);
         self.batches.drain(..gone);
+        self.aborted.delete_before(self.start_offset);
     }
 
     /// Loses all batches from the one that holds `offset` on. What is known of epochs and producers is what the batches
@@ -209,9 +233,10 @@ impl Log {
         self.segments.truncate(self.end_offset, |base| {
             batches.iter().filter(|batch| batch.base_offset >= base).map(|batch| batch.bytes.len()).sum()
         });
+        self.aborted.truncate(self.end_offset);
         self.producers.clear();
-        for header in self.batches.iter().filter_map(|batch| BatchHeader::peek(&batch.bytes).ok()) {
-            self.producers.appended(&header, header.base_offset, -1);
+        for batch in self.batches.iter().filter_map(|batch| Batch::new(batch.bytes.clone()).ok()) {
+            self.producers.appended(&batch, -1);
         }
     }
 

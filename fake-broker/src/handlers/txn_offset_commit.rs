@@ -1,0 +1,197 @@
+//! TxnOffsetCommit (28): commits offsets of a group as a part of a transaction.
+//!
+//! Topics and partitions that do not exist are refused one by one. The group's coordinator first makes sure that its
+//! partition is in the transaction, then asks the group about the member, and keeps the offsets until the transaction
+//! ends (`transactions/pending_offsets.rs`). They are in its log as well, as records of the transaction.
+
+use std::time::Instant;
+
+use krafka_protocol::api::txn_offset_commit::{
+    TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
+use krafka_protocol::compression::Compressor;
+use krafka_protocol::coordinator::group::{GroupRecord, OffsetCommitKey, OffsetCommitValue};
+use krafka_protocol::coordinator::{Entry, Versioned};
+use krafka_protocol::records::{Batch, BatchBuilder, NO_HEADERS, Stamp};
+use krafka_protocol::{ErrorCode, Str};
+
+use crate::context::{Context, Outcome};
+use crate::coordinators::{self, OFFSETS_TOPIC};
+use crate::faults::KafkaVersion;
+use crate::groups::{self, Committer};
+use crate::offsets::Committed;
+use crate::producer_ids::IdAndEpoch;
+use crate::security::acls::Operation;
+use crate::state::State;
+use crate::transactions::verification::{self, Client};
+
+/// From this version on topics have ids instead of names.
+const TOPIC_ID_VERSION: i16 = 6;
+/// A coordinator writes for a producer without counting what it writes.
+const NO_SEQUENCE: i32 = -1;
+const WRITABLE: &str = "an offset with a few kilobytes of metadata can be written";
+
+pub(crate) fn handle(
+    state: &mut State,
+    cx: &Context,
+    request: &TxnOffsetCommitRequest,
+) -> Outcome<TxnOffsetCommitResponse> {
+    let denied = cx.transactional_id_error(state, Operation::Write, &request.transactional_id);
+    if let Some(error) = denied.or_else(|| cx.group_error(state, Operation::Read, &request.group_id)) {
+        return Outcome::Reply(respond(request, |_, _| error));
+    }
+    let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
+    let refused = |topic: usize, partition: &TxnOffsetCommitRequestPartition| match &names[topic] {
+        None => Some(ErrorCode::UNKNOWN_TOPIC_ID),
+        Some(name) => cx.partition_error(state, Operation::Read, name, partition.partition_index).or_else(|| {
+            let exists = state.topics.partition(name, partition.partition_index).is_some();
+            (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+        }),
+    };
+    let mut errors: Vec<Vec<ErrorCode>> = Vec::with_capacity(request.topics.len());
+    for (index, topic) in request.topics.iter().enumerate() {
+        errors.push(topic.partitions.iter().map(|p| refused(index, p).unwrap_or(ErrorCode::NONE)).collect());
+    }
+    if errors.iter().flatten().any(|error| error.is_ok())
+        && let Err(error) = commit(state, cx, request, &names, &mut errors)
+    {
+        // Clients that send the first versions do not survive the newer code.
+        let error = match error {
+            ErrorCode::COORDINATOR_LOAD_IN_PROGRESS if cx.version < 2 => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+            error => error,
+        };
+        errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error);
+    }
+    Outcome::Reply(respond(request, |topic, partition| errors[topic][partition]))
+}
+
+/// Commits what has no error so far.
+fn commit(
+    state: &mut State,
+    cx: &Context,
+    request: &TxnOffsetCommitRequest,
+    names: &[Option<Str>],
+    errors: &mut [Vec<ErrorCode>],
+) -> Result<(), ErrorCode> {
+    let group = &request.group_id;
+    if group.is_empty() {
+        return Err(ErrorCode::INVALID_GROUP_ID);
+    }
+    if let Some(error) = groups::not_coordinator(state, cx, group) {
+        return Err(error);
+    }
+    let index = coordinators::partition_for(group);
+    let offsets_topic = Str::from_static(OFFSETS_TOPIC);
+    let client = Client::of_offset_commit(cx.version);
+    let TxnOffsetCommitRequest { producer_id, producer_epoch, .. } = *request;
+    let producer = IdAndEpoch { producer_id, producer_epoch };
+    let id = &request.transactional_id;
+    verification::admit(state, cx, id, producer, NO_SEQUENCE, (offsets_topic, index), client)?;
+    check_member(state, cx, request, names, errors)?;
+
+    let limit = state.config.offset_metadata_max_bytes;
+    // Kafka 4.4 keeps the topic's id with the offset.
+    let keeps_ids = state.nodes.find(cx.node).is_some_and(|node| node.version >= KafkaVersion::V4_4);
+    let mut records = BatchBuilder::new();
+    let mut commits = Vec::new();
+    for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
+        let Some(name) = name else { continue };
+        for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
+            let metadata = partition.committed_metadata.clone().unwrap_or_default();
+            // Kafka counts UTF-16 units, whatever the setting's name says.
+            if metadata.encode_utf16().count() > limit {
+                *error = ErrorCode::OFFSET_METADATA_TOO_LARGE;
+                continue;
+            }
+            let (offset, leader_epoch) = (partition.committed_offset, partition.committed_leader_epoch);
+            let key =
+                OffsetCommitKey { group: group.clone(), topic: name.clone(), partition: partition.partition_index };
+            let message = OffsetCommitValue {
+                offset,
+                leader_epoch,
+                metadata: metadata.clone(),
+                commit_timestamp: cx.wall_ms,
+                topic_id: topic.topic_id,
+                ..OffsetCommitValue::default()
+            };
+            let value = Some(Versioned { version: if keeps_ids { 4 } else { 3 }, message });
+            let (key, value) = GroupRecord::OffsetCommit(Entry { key, value }).encode().expect(WRITABLE);
+            records.try_append(cx.wall_ms, Some(&key), value.as_deref(), NO_HEADERS).expect(WRITABLE);
+            commits.push((name, partition.partition_index, Committed { offset, leader_epoch, metadata }));
+        }
+    }
+    if commits.is_empty() {
+        return Ok(());
+    }
+    append(state, records, producer, index, cx.now);
+    for (topic, partition, committed) in commits {
+        state.pending_offsets.add(producer_id, group, topic, partition, committed);
+    }
+    Ok(())
+}
+
+/// Asks the group about the member, whose error stands for the whole commit.
+fn check_member(
+    state: &mut State,
+    cx: &Context,
+    request: &TxnOffsetCommitRequest,
+    names: &[Option<Str>],
+    errors: &[Vec<ErrorCode>],
+) -> Result<(), ErrorCode> {
+    let by = Committer {
+        group_id: &request.group_id,
+        member_id: &request.member_id,
+        instance_id: request.group_instance_id.as_ref(),
+        epoch: request.generation_id_or_member_epoch,
+        version: cx.version,
+        is_transactional: true,
+    };
+    let (groups, image) = groups::at(state, cx.node);
+    let scope = groups.check_commit(&image, &by, cx.now);
+    groups::settle(state, &request.group_id, cx.now);
+    let scope = scope.map_err(|refusal| refusal.error)?;
+    for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
+        let id = name.as_ref().and_then(|name| state.topics.by_name(name)).map(|topic| topic.id).unwrap_or_default();
+        for (partition, _) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
+            let error = scope.check(id, partition.partition_index);
+            if !error.is_ok() {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes offsets into the group coordinator's log, as a part of the producer's transaction.
+fn append(state: &mut State, records: BatchBuilder, producer: IdAndEpoch, index: i32, now: Instant) {
+    let mut sealed = records.seal(&mut Compressor::none()).expect(WRITABLE);
+    let IdAndEpoch { producer_id, producer_epoch } = producer;
+    sealed.stamp(Stamp { producer_id, producer_epoch, base_sequence: NO_SEQUENCE, transactional: true });
+    let batch = Batch::new(sealed.bytes()).expect("a sealed batch is one");
+    if let Some(topic) = state.topics.by_name(OFFSETS_TOPIC).map(|topic| topic.id) {
+        state.append(topic, index, &batch, now);
+    }
+}
+
+/// The topic's name, if there is such a topic.
+fn name_of(state: &State, cx: &Context, topic: &TxnOffsetCommitRequestTopic) -> Option<Str> {
+    if cx.version >= TOPIC_ID_VERSION { state.topics.name_of(&topic.topic_id) } else { Some(topic.name.clone()) }
+}
+
+fn respond(request: &TxnOffsetCommitRequest, error: impl Fn(usize, usize) -> ErrorCode) -> TxnOffsetCommitResponse {
+    let topics = request.topics.iter().enumerate().map(|(t, topic)| TxnOffsetCommitResponseTopic {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic
+            .partitions
+            .iter()
+            .enumerate()
+            .map(|(p, partition)| TxnOffsetCommitResponsePartition {
+                partition_index: partition.partition_index,
+                error_code: error(t, p).0,
+            })
+            .collect(),
+    });
+    TxnOffsetCommitResponse { topics: topics.collect(), ..TxnOffsetCommitResponse::default() }
+}

@@ -1,0 +1,97 @@
+//! The end of a transaction reaches its partitions: a marker in each log, and the offsets of groups that wait for it.
+//!
+//! A coordinator decides first and tells the partitions then. A partition without a leader, or with fewer replicas in
+//! sync than it must have, is told when that is over; one that is gone needs not be told. Until all are, the
+//! transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for which
+//! Kafka waits. Here it is over before the answer to EndTxn is written, where Kafka takes some
+//! milliseconds more; a control holds the markers of an id back for as long as a test likes.
+
+use std::time::Instant;
+
+use krafka_protocol::{ErrorCode, Str};
+
+use super::transaction::TransactionState;
+use crate::coordinators::{self, CoordinatorKind, OFFSETS_TOPIC};
+use crate::log::producers::Marker;
+use crate::state::State;
+
+/// Tells the partitions of an id's transaction how it ends, as far as they can be told, if it is about to end.
+pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
+    let Some(transaction) = state.transactions.by_id.get(id).filter(|txn| txn.state().is_preparing()) else { return };
+    let index = coordinators::partition_for(id);
+    if state.transactions.held.contains(id) || state.transactions.is_loading(index, now) {
+        return;
+    }
+    let Some(coordinator) = state.topics.partition(CoordinatorKind::Transaction.topic(), index) else { return };
+    if coordinator.leader.is_none() {
+        return;
+    }
+    let producer = transaction.producer();
+    let marker = Marker {
+        producer_id: producer.producer_id,
+        producer_epoch: producer.producer_epoch,
+        commit: transaction.state() == TransactionState::PrepareCommit,
+        coordinator_epoch: coordinator.leader_epoch,
+        version: transaction.protocol().level(),
+    };
+    let partitions = transaction.partitions().clone();
+    let told: Vec<_> =
+        partitions.into_iter().filter(|(topic, index)| is_told(state, &marker, topic, *index, now)).collect();
+
+    let wall_ms = state.clock.millis(now);
+    let Some(transaction) = state.transactions.by_id.get_mut(id) else { return };
+    for partition in &told {
+        transaction.told(partition);
+    }
+    if transaction.partitions().is_empty() {
+        transaction.complete(wall_ms);
+    }
+}
+
+/// Tells the partitions of all transactions that are about to end: something has changed.
+pub(crate) fn tell_all(state: &mut State, now: Instant) {
+    let preparing = state.transactions.by_id.iter().filter(|(_, txn)| txn.state().is_preparing());
+    let ids: Vec<Str> = preparing.map(|(id, _)| id.clone()).collect();
+    for id in ids {
+        tell(state, &id, now);
+    }
+}
+
+/// Writes a marker into a partition, at its leader.
+///
+/// # Errors
+///
+/// `NOT_LEADER_OR_FOLLOWER`, `NOT_ENOUGH_REPLICAS`, and those of
+/// [`Producers::check_marker`](crate::log::producers::Producers::check_marker).
+pub(crate) fn write(
+    state: &mut State,
+    marker: &Marker,
+    topic: &Str,
+    index: i32,
+    now: Instant,
+) -> Result<(), ErrorCode> {
+    let found = state.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let (id, min_insync) = (found.id, found.settings.min_insync_replicas);
+    let partition = found.partition(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    if partition.leader.is_none() {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+    if partition.is_under_min_isr(min_insync) {
+        return Err(ErrorCode::NOT_ENOUGH_REPLICAS);
+    }
+    partition.log.producers.check_marker(marker)?;
+    let batch = marker.to_batch(state.clock.millis(now));
+    state.append(id, index, &batch, now);
+    if topic == OFFSETS_TOPIC {
+        state.pending_offsets.end(&mut state.offsets, index, marker.producer_id, marker.commit, now);
+    }
+    Ok(())
+}
+
+/// Whether a partition needs not be told any more.
+fn is_told(state: &mut State, marker: &Marker, topic: &Str, index: i32, now: Instant) -> bool {
+    match write(state, marker, topic, index, now) {
+        Ok(()) | Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => true,
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,243 @@
+//! The transaction coordinators: which transactional ids there are, and what a node must look at before one of them.
+//!
+//! A transactional id lives on its coordinator's partition of `__transaction_state`, so that it outlives the node: when
+//! the coordinator moves, the next one finds it as it was, and tells the partitions of a transaction that is about to
+//! end (`markers.rs`). The rules of one id are in `transaction.rs`; what the leaders of partitions ask a coordinator is
+//! in `verification.rs`; offsets of groups in transactions are in `pending_offsets.rs`.
+
+mod markers;
+mod pending_offsets;
+mod sweep;
+mod transaction;
+pub(crate) mod verification;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use krafka_protocol::{ErrorCode, Str};
+
+pub(crate) use markers::{tell_all, write as write_marker};
+pub(crate) use pending_offsets::PendingOffsets;
+pub(crate) use sweep::{Timer, timer_fired};
+pub use transaction::TransactionState;
+use transaction::{Ended, Initialised};
+pub(crate) use transaction::{Protocol, Transaction};
+pub use view::TransactionView;
+
+use crate::coordinators::{self, CoordinatorKind};
+use crate::producer_ids::IdAndEpoch;
+use crate::state::State;
+use crate::timers::TimerId;
+
+/// Every transactional id of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transactions {
+    by_id: BTreeMap<Str, Transaction>,
+    /// The ids whose partitions are not told of an end: a test holds the markers back.
+    held: BTreeSet<Str>,
+    /// The partitions of `__transaction_state` that their leaders are reading, and until when.
+    loading: BTreeMap<i32, Instant>,
+    /// When the coordinators look for transactions that are open for too long, if there are any that are open.
+    sweep: Option<TimerId>,
+}
+
+impl Transactions {
+    /// What is known of an id.
+    pub(crate) fn find(&self, id: &str) -> Option<&Transaction> {
+        self.by_id.get(id)
+    }
+
+    /// All ids with what is known of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Str, &Transaction)> {
+        self.by_id.iter()
+    }
+
+    /// Whether a coordinator is still reading its partition.
+    pub(crate) fn is_loading(&self, partition: i32, now: Instant) -> bool {
+        self.loading.get(&partition).is_some_and(|&until| now < until)
+    }
+
+    /// Whether a node is still reading any of the partitions that it leads.
+    pub(crate) fn loads_any(&self, state: &State, node: i32, now: Instant) -> bool {
+        let topic = CoordinatorKind::Transaction.topic();
+        let leads = |index| state.topics.partition(topic, index).is_some_and(|led| led.leader == Some(node));
+        self.loading.iter().any(|(&index, &until)| now < until && leads(index))
+    }
+
+    /// Holds back the markers of an id.
+    pub(crate) fn hold(&mut self, id: &str) {
+        self.held.insert(Str::from(id));
+    }
+
+    /// Forgets an id, as a coordinator does after `transactional.id.expiration.ms`. Says if it was there and idle.
+    pub(crate) fn forget(&mut self, id: &str) -> bool {
+        let is_idle = self.by_id.get(id).is_some_and(|txn| txn.is_expired(i64::MAX, 0));
+        is_idle && self.by_id.remove(id).is_some()
+    }
+}
+
+/// Why a node does not answer for an id: another one coordinates it, or it is still reading what it must know.
+pub(crate) fn refusal(state: &State, node: i32, id: &str, now: Instant) -> Option<ErrorCode> {
+    if coordinators::find(state, CoordinatorKind::Transaction, id) != Some(node) {
+        return Some(ErrorCode::NOT_COORDINATOR);
+    }
+    let is_loading = state.transactions.is_loading(coordinators::partition_for(id), now);
+    is_loading.then_some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
+}
+
+/// The protocol that the coordinators use when they abort a transaction themselves: by the finalized level of
+/// `transaction.version`.
+pub(crate) fn protocol(state: &State) -> Protocol {
+    Protocol::of_level(state.feature_level("transaction.version"))
+}
+
+/// Gives a transactional producer its id and the next epoch; `expected` is what it believes to have. What an earlier
+/// one left open is aborted first, and the producer has to come again.
+///
+/// # Errors
+///
+/// `INVALID_REQUEST` for an empty id, `INVALID_TRANSACTION_TIMEOUT`, those of [`refusal`] and of
+/// [`Transaction::initialise`].
+pub(crate) fn initialise(
+    state: &mut State,
+    node: i32,
+    id: &Str,
+    timeout_ms: i32,
+    expected: Option<IdAndEpoch>,
+    now: Instant,
+) -> Result<IdAndEpoch, ErrorCode> {
+    if id.is_empty() {
+        return Err(ErrorCode::INVALID_REQUEST);
+    }
+    if !(1..=state.config.transaction_max_timeout_ms).contains(&timeout_ms) {
+        return Err(ErrorCode::INVALID_TRANSACTION_TIMEOUT);
+    }
+    if let Some(error) = refusal(state, node, id, now) {
+        return Err(error);
+    }
+    forget_expired(state, now);
+    let wall_ms = state.clock.millis(now);
+    let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
+    let transaction = transactions
+        .by_id
+        .entry(id.clone())
+        .or_insert_with(|| Transaction::new(ids.allocate(node).producer_id, timeout_ms, wall_ms));
+    match transaction.initialise(expected, timeout_ms, wall_ms, || ids.allocate(node).producer_id)? {
+        Initialised::Ready(producer) => Ok(producer),
+        Initialised::Open => {
+            abort(state, node, id, now);
+            Err(ErrorCode::CONCURRENT_TRANSACTIONS)
+        }
+    }
+}
+
+/// Adds partitions to the transaction of an id.
+///
+/// # Errors
+///
+/// `INVALID_REQUEST` for an empty id, `INVALID_PRODUCER_ID_MAPPING` for one that nobody knows, those of [`refusal`]
+/// and of [`Transaction::add`].
+pub(crate) fn add_partitions(
+    state: &mut State,
+    node: i32,
+    id: &Str,
+    producer: IdAndEpoch,
+    partitions: BTreeSet<(Str, i32)>,
+    now: Instant,
+) -> Result<(), ErrorCode> {
+    let wall_ms = state.clock.millis(now);
+    known(state, node, id, now)?.add(producer, partitions, wall_ms)?;
+    sweep::ensure(state, now);
+    Ok(())
+}
+
+/// Whether a partition is in the transaction of an id.
+///
+/// # Errors
+///
+/// As [`add_partitions`], and those of [`Transaction::verify`].
+pub(crate) fn verify(
+    state: &mut State,
+    node: i32,
+    id: &Str,
+    producer: IdAndEpoch,
+    partition: &(Str, i32),
+    now: Instant,
+) -> Result<(), ErrorCode> {
+    known(state, node, id, now)?.verify(producer, partition)
+}
+
+/// Ends the transaction of an id, and returns with which identity its producer goes on.
+///
+/// # Errors
+///
+/// As [`add_partitions`], and those of [`Transaction::end`].
+pub(crate) fn end(
+    state: &mut State,
+    node: i32,
+    id: &Str,
+    producer: IdAndEpoch,
+    commit: bool,
+    protocol: Protocol,
+    now: Instant,
+) -> Result<IdAndEpoch, ErrorCode> {
+    known(state, node, id, now)?;
+    let wall_ms = state.clock.millis(now);
+    let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
+    let transaction = transactions.by_id.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+    match transaction.end(producer, commit, protocol, wall_ms, || ids.allocate(node).producer_id)? {
+        Ended::Repeated(producer) => Ok(producer),
+        Ended::Decided(producer) => {
+            markers::tell(state, id, now);
+            Ok(producer)
+        }
+    }
+}
+
+/// Aborts the open transaction of an id, whose producer is fenced by it.
+fn abort(state: &mut State, node: i32, id: &Str, now: Instant) {
+    let (protocol, wall_ms) = (protocol(state), state.clock.millis(now));
+    let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
+    if let Some(transaction) = transactions.by_id.get_mut(id) {
+        transaction.fence(protocol, wall_ms, || ids.allocate(node).producer_id);
+        markers::tell(state, id, now);
+    }
+}
+
+/// Lets the markers of an id go that were held back.
+pub(crate) fn release(state: &mut State, id: &str, now: Instant) {
+    if let Some(id) = state.transactions.held.take(id) {
+        markers::tell(state, &id, now);
+    }
+}
+
+/// Makes the ids on a partition of `__transaction_state` known to its new leader, which may take a while to read them.
+pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant) {
+    let load_time = state.config.coordinator_load_time;
+    if !load_time.is_zero() {
+        state.transactions.loading.insert(partition, now + load_time);
+        sweep::when_loaded(state, now + load_time);
+    }
+    tell_all(state, now);
+}
+
+/// The transaction of an id that a node coordinates.
+fn known<'a>(state: &'a mut State, node: i32, id: &Str, now: Instant) -> Result<&'a mut Transaction, ErrorCode> {
+    if id.is_empty() {
+        return Err(ErrorCode::INVALID_REQUEST);
+    }
+    if let Some(error) = refusal(state, node, id, now) {
+        return Err(error);
+    }
+    forget_expired(state, now);
+    state.transactions.by_id.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)
+}
+
+/// Forgets the ids that nothing happened to for long. Kafka looks for them once in an hour, which shows only to those
+/// who ask, so that it is done when somebody does.
+pub(crate) fn forget_expired(state: &mut State, now: Instant) {
+    let Some(looked_ms) = state.clock.last_multiple_ms(now, sweep::FORGET_INTERVAL) else { return };
+    let expiration_ms = state.config.transactional_id_expiration_ms;
+    state.transactions.by_id.retain(|_, transaction| !transaction.is_expired(looked_ms, expiration_ms));
+}
