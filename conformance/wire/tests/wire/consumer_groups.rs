@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka_fake_broker::{FakeCluster, GroupKind, GroupState, KafkaVersion};
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::consumer_group_describe::ConsumerGroupDescribeRequest;
 use krafka_protocol::api::consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, TopicPartitions};
 use krafka_protocol::api::list_groups::ListGroupsRequest;
@@ -10,7 +10,7 @@ use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use crate::consumer::{Consumer, HEARTBEAT, WITH_REGEX, settle_all};
 use crate::member::{JOIN, Member};
-use crate::target::{Target, on_fake, run};
+use crate::target::{Target, run};
 
 type Request = ConsumerGroupHeartbeatRequest;
 
@@ -542,192 +542,6 @@ fn groups_of_another_kind_are_not_there() {
         let answer = lost.say(lost.brief()).await;
         assert_eq!(ErrorCode(answer.error_code), ErrorCode::GROUP_ID_NOT_FOUND);
         assert_eq!(answer.error_message.as_deref(), Some(&*format!("Group {group} is not a consumer group.")));
-    });
-}
-
-/// GN-12.
-#[test]
-fn regular_expressions_are_resolved_by_the_coordinator() {
-    run(async |target| {
-        target.since(KafkaVersion::V4_0, "subscriptions by regular expression").await;
-        let topic = target.topic(2).await;
-        let other = target.topic(1).await;
-        let mut member = Consumer::new(&target, &target.fresh("group"), &[]).await;
-        let pattern = format!("{}|nothing-.*", topic.name);
-        let request = Request {
-            subscribed_topic_names: None,
-            subscribed_topic_regex: Some(Str::from(pattern.clone())),
-            ..member.full()
-        };
-
-        let joined = member.say(request).await;
-        assert_eq!((joined.error_code, joined.member_epoch), (0, 1));
-        assert_eq!(member.size(), 0, "the topics are looked for later");
-        member.settle(2).await;
-        assert_eq!(member.assigned.keys().copied().collect::<Vec<_>>(), [topic.id]);
-        assert_eq!(member.describe().await.members[0].subscribed_topic_regex.as_deref(), Some(&*pattern));
-
-        // Names come on top, and an empty expression ends the subscription by it.
-        member.topics = vec![other.name.clone()];
-        member.say(member.full()).await;
-        member.settle(3).await;
-        let request = Request { subscribed_topic_regex: Some(Str::default()), ..member.full() };
-        member.say(request).await;
-        member.settle(1).await;
-        assert_eq!(member.describe().await.members[0].subscribed_topic_regex.as_deref(), Some(""));
-    });
-}
-
-#[test]
-fn expressions_that_are_none_of_re2_are_refused() {
-    run(async |target| {
-        target.since(KafkaVersion::V4_0, "subscriptions by regular expression").await;
-        let mut member = Consumer::new(&target, &target.fresh("group"), &[]).await;
-        let mut refused = Vec::new();
-        let table = [
-            "[",
-            "(",
-            ")",
-            "*",
-            "a**",
-            "a{2}{3}",
-            "a{1001}",
-            "a{3,2}",
-            r"\1",
-            "(?=a)",
-            "(?!a)",
-            "(?x)a",
-            r"\C",
-            r"a\",
-            "(?P=name)",
-            "[z-a]",
-            "[a--z]",
-            r"\pX",
-            "[[:nope:]]",
-            r"\y",
-        ];
-        for pattern in table {
-            let request = Request {
-                subscribed_topic_names: None,
-                subscribed_topic_regex: Some(Str::from(pattern)),
-                ..member.full()
-            };
-            let answer = member.wire.call(request, WITH_REGEX).await;
-            if ErrorCode(answer.error_code) == ErrorCode::INVALID_REGULAR_EXPRESSION {
-                refused.push(pattern);
-            }
-        }
-        assert_eq!(refused, table);
-    });
-}
-
-#[test]
-fn expressions_of_re2_are_taken() {
-    run(async |target| {
-        target.since(KafkaVersion::V4_0, "subscriptions by regular expression").await;
-        for pattern in [
-            "foo*",
-            "a|b",
-            r"\Qa.b\E.*",
-            "[[a]",
-            "[a&&b]",
-            "[+--]",
-            "a{,2}",
-            "a{",
-            "a{2}",
-            "a{2,}",
-            "(?i)ABC",
-            r"\141",
-            "[[:alpha:]_]+",
-            r"\<a",
-            "a??b",
-            "[]a]",
-            "(?P<name>a)",
-            r"\pL",
-            r"\x41",
-            r"\b",
-            "^a$",
-            "()",
-        ] {
-            let mut member = Consumer::new(&target, &target.fresh("group"), &[]).await;
-            let request = Request {
-                subscribed_topic_names: None,
-                subscribed_topic_regex: Some(Str::from(pattern)),
-                ..member.full()
-            };
-            let answer = member.wire.call(request, WITH_REGEX).await;
-            assert_eq!((answer.error_code, answer.error_message), (0, None), "{pattern}");
-        }
-    });
-}
-
-/// Silence for longer than the session.
-#[test]
-fn silent_member_is_lost() {
-    let builder = FakeCluster::builder().group_consumer_session_timeout(Duration::from_secs(2)).topic("t", 2);
-    on_fake(builder, async |target, fake| {
-        let group = target.fresh("group");
-        let mut member = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        member.join().await;
-        for _ in 0..3 {
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
-            assert_eq!(member.error(member.brief()).await, "NONE");
-        }
-        let view = fake.group(&group).expect("a group");
-        assert_eq!((view.kind, view.state, view.is_stable_with(1)), (GroupKind::Consumer, GroupState::Stable, true));
-        assert_eq!(view.members[0].partitions, [("t".into(), 0), ("t".into(), 1)]);
-
-        tokio::time::sleep(Duration::from_millis(2_500)).await;
-
-        assert_eq!(member.error(member.brief()).await, "UNKNOWN_MEMBER_ID");
-        assert_eq!(fake.group(&group).expect("a group").state, GroupState::Empty);
-    });
-}
-
-#[test]
-fn settings_of_one_group_hold_for_it_alone() {
-    on_fake(FakeCluster::builder().topic("t", 1), async |target, fake| {
-        let group = target.fresh("group");
-        fake.set_group_config(&group, "consumer.heartbeat.interval.ms", Some("7000"));
-        let mut member = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        let mut other = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &target.fresh("g"), &[]).await };
-
-        assert_eq!(member.join().await.heartbeat_interval_ms, 7_000);
-        assert_eq!(other.join().await.heartbeat_interval_ms, 5_000);
-    });
-}
-
-#[test]
-fn full_group_refuses_newcomers() {
-    on_fake(FakeCluster::builder().group_consumer_max_size(1).topic("t", 1), async |target, _| {
-        let group = target.fresh("group");
-        let mut member = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        let mut other = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        member.join().await;
-
-        let answer = other.say(other.full()).await;
-
-        assert_eq!(ErrorCode(answer.error_code), ErrorCode::GROUP_MAX_SIZE_REACHED);
-        let expected = "The consumer group has reached its maximum capacity of 1 members.";
-        assert_eq!(answer.error_message.as_deref(), Some(expected));
-        assert_eq!(member.error(member.full()).await, "NONE");
-    });
-}
-
-#[test]
-fn group_outlives_its_coordinator() {
-    on_fake(FakeCluster::builder().nodes(3).topic("t", 3), async |target, fake| {
-        let group = target.fresh("group");
-        let mut member = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        member.join().await;
-        let next = fake.coordinator(&group) % 3 + 1;
-
-        fake.move_coordinator(&group, next);
-        assert_eq!(member.error(member.brief()).await, "NOT_COORDINATOR");
-        member.wire = target.node(next).await;
-        assert_eq!(member.error(member.holding()).await, "NONE");
-
-        assert_eq!(member.size(), 3);
     });
 }
 

@@ -14,6 +14,8 @@ mod configs;
 mod connections;
 mod consumer;
 mod consumer_groups;
+mod consumer_regex;
+mod consumer_settings;
 mod delete_records;
 mod faults;
 mod faults_answers;
