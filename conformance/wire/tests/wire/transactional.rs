@@ -190,7 +190,7 @@ impl Producer {
         ErrorCode(self.end(version, committed).await.error_code).name()
     }
 
-    /// Ends the transaction, takes the identity that comes with a newer answer, and waits until all partitions are told.
+    /// Ends the transaction, takes the identity that a newer answer brings, and waits until all partitions are told.
     pub(crate) async fn finish(&mut self, version: i16, committed: bool) {
         let answer = self.end(version, committed).await;
         assert_eq!(ErrorCode(answer.error_code), ErrorCode::NONE);
