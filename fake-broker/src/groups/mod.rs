@@ -4,8 +4,8 @@
 //! moves, the next one reads the group back as it was last written ([`Groups::reload`]). Who the coordinator is, is not
 //! known here (`coordinators.rs`).
 //!
-//! A group is of one kind at a time: `classic` or `consumer` (KIP-848). It changes over when it is empty and a member of
-//! the other kind comes, and with members in it by online migration (`consumer/convert.rs`).
+//! A group is of one kind at a time: `classic` or `consumer` (KIP-848). It changes over when it is empty and a member
+//! of the other kind comes, and with members in it by online migration (`consumer/convert.rs`).
 
 mod admin;
 mod classic;

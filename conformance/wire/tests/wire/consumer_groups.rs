@@ -335,7 +335,8 @@ fn static_member_keeps_its_share_while_it_is_away() {
         let refused = twin.say(twin.full()).await;
         assert_eq!(ErrorCode(refused.error_code), ErrorCode::UNRELEASED_INSTANCE_ID);
         let expected = format!(
-            "Static member {} with instance id one cannot join the group because the instance id is owned by {} member.",
+            "Static member {} with instance id one cannot join the group because the instance id is owned by {} \
+             member.",
             twin.id, fixed.id
         );
         assert_eq!(refused.error_message.as_deref(), Some(&*expected));

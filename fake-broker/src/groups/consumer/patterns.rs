@@ -1,7 +1,7 @@
 //! Subscriptions by regular expression: which topics each one stands for.
 //!
-//! The coordinator looks for topics again when a member brings an expression that is not resolved, when there are topics
-//! that it has not seen, or when the last look is too long ago; and at most once in ten seconds.
+//! The coordinator looks for topics again when a member brings an expression that is not resolved, when there are
+//! topics that it has not seen, or when the last look is too long ago; and at most once in ten seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

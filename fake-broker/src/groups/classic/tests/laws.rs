@@ -195,7 +195,8 @@ proptest! {
     fn group_is_sound_and_ends_when_nothing_is_heard(steps in steps()) {
         let groups = Groups::new(Arc::new(Config::default()));
         let (topics, nodes) = (Topics::default(), Nodes::default());
-        let mut run = Run { topics, nodes, groups, now: some_time(), next: 0, ids: Vec::new(), answered: BTreeSet::new() };
+        let (ids, answered) = (Vec::new(), BTreeSet::new());
+        let mut run = Run { topics, nodes, groups, now: some_time(), next: 0, ids, answered };
         for step in steps {
             run.take(step);
             run.check();
@@ -208,7 +209,8 @@ proptest! {
             run.take(Step::Pass(0));
             run.check();
         }
-        let left = run.groups.view(&Image::of(&run.topics, &run.nodes, -1), &GROUP).map_or(0, |view| view.members.len());
+        let view = run.groups.view(&Image::of(&run.topics, &run.nodes, -1), &GROUP);
+        let left = view.map_or(0, |view| view.members.len());
         prop_assert_eq!(left, 0);
     }
 }
