@@ -48,6 +48,8 @@ pub struct FakeClusterBuilder {
     clock: Arc<dyn Clock>,
     replication_factor: Option<i16>,
     listeners: Vec<SecurityProtocol>,
+    /// Names and passwords of those who may log in by all mechanisms.
+    users: Vec<(Str, Str)>,
     #[cfg(feature = "tls")]
     tls: Option<serve::tls::ServerTls>,
     config: Config,
@@ -68,6 +70,7 @@ impl Default for FakeClusterBuilder {
             clock: Arc::new(TokioClock),
             replication_factor: None,
             listeners: Vec::new(),
+            users: Vec::new(),
             #[cfg(feature = "tls")]
             tls: None,
             config: Config::default(),
@@ -380,7 +383,8 @@ impl FakeClusterBuilder {
 
     /// The listeners that were named, or what is there without a name.
     fn listeners(&self) -> Listeners {
-        if self.listeners.is_empty() && !self.config.sasl_plain.is_empty() {
+        let has_users = !self.users.is_empty() || !self.config.logins.plain.is_empty();
+        if self.listeners.is_empty() && has_users {
             return Listeners::new(&[SecurityProtocol::SaslPlaintext]);
         }
         Listeners::new(&self.listeners)
@@ -398,6 +402,9 @@ impl FakeClusterBuilder {
         let listeners = self.listeners();
         let mut config = Config { listeners, ..self.config };
         let mut ids = Rng::stream(config.seed, "ids");
+        config.logins.chance = Rng::stream(config.seed, "sasl");
+        self.users.iter().for_each(|(user, password)| config.logins.set_password(user, password));
+        config.logins.complete_mechanisms();
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));

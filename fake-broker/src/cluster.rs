@@ -101,6 +101,8 @@ pub enum Action {
 struct Exchange {
     cx: Context,
     request: Arc<AnyRequest>,
+    /// How many bytes the request has on the wire.
+    size: usize,
     verdict: Verdict,
     response: Option<AnyResponse>,
     /// What is still to be written of an answer that a fault has damaged.
@@ -298,8 +300,9 @@ impl Cluster {
         let Some(open) = self.state.connections.get(&connection) else { return };
         let node = open.node;
         if open.sasl.expects_raw_token() {
-            return self.receive_token(connection, &frame);
+            return self.receive_token(connection, &frame, now);
         }
+        let size = frame.len();
         let mut reader = Reader::new(frame);
         let Ok(header) = decode_request_header(&mut reader) else {
             return self.refuse_frame(connection, || "a frame whose header cannot be read".to_owned());
@@ -307,7 +310,7 @@ impl Cluster {
         let Ok(key) = ApiKey::try_from(header.key) else {
             return self.refuse_frame(connection, || format!("the API {}, which Kafka does not have", header.key));
         };
-        let entry = open.sasl.entry(key);
+        let entry = open.sasl.entry(key, now);
         if entry == sasl::Entry::Closed {
             return self.close(connection);
         }
@@ -352,14 +355,14 @@ impl Cluster {
         }
         let request = Arc::new(request);
         self.state.history.asked(&cx, &request);
-        let verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&cx, &request, &self.state));
-        cx.denials.clone_from(&verdict.denials);
+        let mut verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&cx, &request, &self.state));
         let is_last = entry == sasl::Entry::Refused;
         if is_last {
-            cx.denials.insert(0, faults::Denial::whole(ErrorCode::ILLEGAL_SASL_STATE));
+            verdict.denials.insert(0, faults::Denial::whole(ErrorCode::ILLEGAL_SASL_STATE));
         }
+        cx.denials.clone_from(&verdict.denials);
         let Verdict { silence, drop, delay, reset, .. } = verdict;
-        self.exchanges.insert(id, Exchange { cx, request, verdict, response: None, steps: None, is_last });
+        self.exchanges.insert(id, Exchange { cx, request, size, verdict, response: None, steps: None, is_last });
 
         if silence {
             // The request is swallowed: as if its handler hung, nothing behind it is looked at either.
@@ -379,12 +382,14 @@ impl Cluster {
     }
 
     /// Checks a SASL token that comes without a request around it, after version 0 of the handshake. The answer is as
-    /// bare as the question: an empty frame, or the end of the connection.
-    fn receive_token(&mut self, connection: ConnectionId, token: &[u8]) {
+    /// bare as the question: a frame, or the end of the connection.
+    fn receive_token(&mut self, connection: ConnectionId, token: &[u8], now: Instant) {
         let Some(open) = self.state.connections.get_mut(&connection) else { return };
-        match open.sasl.authenticate(token, &self.state.config.sasl_plain) {
-            Ok(()) => {
-                self.actions.push_back(Action::Write { connection, frame: Frame::from(Bytes::from_static(&[0; 4])) });
+        match open.sasl.authenticate(token, &mut self.state.logins, now, self.state.clock.millis(now)) {
+            Ok(step) => {
+                let length = u32::try_from(step.reply.len()).unwrap_or(u32::MAX).to_be_bytes();
+                let frame = Frame::from(Bytes::from([&length[..], &step.reply[..]].concat()));
+                self.actions.push_back(Action::Write { connection, frame });
                 self.ready.push_back(connection);
             }
             Err(_) => self.close(connection),

@@ -7,6 +7,7 @@ use krafka_protocol::Str;
 
 use crate::listeners::Listeners;
 use crate::security::acls::Acls;
+use crate::security::logins::Logins;
 
 /// The settings of a cluster, with Kafka's defaults where a test would not wish otherwise.
 #[derive(Clone, Debug)]
@@ -18,8 +19,8 @@ pub(crate) struct Config {
     pub(crate) default_partitions: i32,
     pub(crate) replication_factor: i16,
     pub(crate) auto_create_topics: bool,
-    /// User names and passwords.
-    pub(crate) sasl_plain: BTreeMap<Str, Str>,
+    /// Who may log in at the start, and how.
+    pub(crate) logins: Logins,
     /// The ports of each node.
     pub(crate) listeners: Listeners,
     /// What the authorizer is told at the start.
@@ -77,7 +78,7 @@ impl Default for Config {
             default_partitions: 1,
             replication_factor: 1,
             auto_create_topics: false,
-            sasl_plain: BTreeMap::new(),
+            logins: Logins::default(),
             listeners: Listeners::new(&[]),
             acls: Acls::default(),
             group_initial_rebalance_delay: Duration::ZERO,

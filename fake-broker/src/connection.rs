@@ -57,7 +57,7 @@ impl Connection {
     /// Who the client is, as far as it has shown.
     pub(crate) fn principal(&self) -> Principal {
         match (&self.sasl, &self.subject) {
-            (sasl::Session::Done(user), _) => Principal::user(user.clone()),
+            (sasl::Session::Done(held), _) => held.login.principal.clone(),
             (sasl::Session::Open, Some(subject)) => Principal::user(subject.clone()),
             _ => Principal::anonymous(),
         }

@@ -1,7 +1,7 @@
 //! Who asks whom, at which version, and when: all that a handler knows besides the request, and what it may decide.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::{ApiKey, ErrorCode, Str};
 
@@ -155,6 +155,29 @@ impl Context {
     }
 }
 
+#[cfg(test)]
+impl Context {
+    /// A heartbeat of somebody unknown, at node 1.
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    pub(crate) fn for_test(client_id: Option<&'static str>) -> Self {
+        Self {
+            request: RequestId(0),
+            connection: ConnectionId(0),
+            node: 1,
+            listener: SecurityProtocol::Plaintext,
+            principal: Principal::anonymous(),
+            client_id: client_id.map(Str::from_static),
+            client_host: Str::from_static("/127.0.0.1"),
+            key: ApiKey::Heartbeat,
+            version: 0,
+            correlation_id: 0,
+            now: Instant::now(),
+            wall_ms: 0,
+            denials: Vec::new(),
+        }
+    }
+}
+
 /// What a handler decided.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome<R> {
@@ -162,6 +185,8 @@ pub(crate) enum Outcome<R> {
     Reply(R),
     /// Answer now, and close the connection when the answer is written.
     ReplyAndClose(R),
+    /// Answer after a while, and close the connection when the answer is written: a login that failed.
+    ReplyLateAndClose(R, Duration),
     /// Answer later. The request waits, and what is behind it on its connection waits too.
     Park(Waiting),
     /// Answer nothing, and read on: `acks=0`.
@@ -176,6 +201,7 @@ impl<R> Outcome<R> {
         match self {
             Self::Reply(response) => Outcome::Reply(into(response)),
             Self::ReplyAndClose(response) => Outcome::ReplyAndClose(into(response)),
+            Self::ReplyLateAndClose(response, delay) => Outcome::ReplyLateAndClose(into(response), delay),
             Self::Park(waiting) => Outcome::Park(waiting),
             Self::NoReply => Outcome::NoReply,
             Self::Close => Outcome::Close,

@@ -62,6 +62,7 @@ mod partition;
 mod producer_ids;
 mod purgatory;
 mod quorum;
+mod quotas;
 mod reassignments;
 mod rng;
 mod security;
@@ -85,6 +86,7 @@ pub use history::{Event, History};
 pub use listeners::SecurityProtocol;
 pub use offsets::Committed;
 pub use operations::{Durability, Operation};
+pub use security::sasl::SaslMechanism;
 pub use serve::pipe::{PipeStream, Pipes};
 #[cfg(feature = "tls")]
 pub use serve::tls::{ClientAuth, ServerTls};

@@ -28,9 +28,11 @@ use crate::offsets::Offsets;
 use crate::producer_ids::ProducerIds;
 use crate::purgatory::{Purgatory, WaitKey};
 use crate::quorum::Quorum;
+use crate::quotas::Quotas;
 use crate::reassignments::Reassignments;
 use crate::rng::Rng;
 use crate::security::acls::Acls;
+use crate::security::logins::Logins;
 use crate::telemetry::Telemetry;
 use crate::timers::{Timer, TimerId, Timers};
 use crate::topics::{Partition, Topic, Topics};
@@ -70,6 +72,8 @@ pub(crate) struct State {
     pub(crate) history: History,
     pub(crate) maintenance: Maintenance,
     pub(crate) acls: Acls,
+    pub(crate) logins: Logins,
+    pub(crate) quotas: Quotas,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) transactions: Transactions,
     /// The offsets that groups commit inside of transactions that are open.
@@ -90,6 +94,8 @@ impl State {
             groups: Groups::new(config.clone()),
             faults: Faults::new(config.seed),
             acls: config.acls.clone(),
+            logins: config.logins.clone(),
+            quotas: Quotas::default(),
             config,
             configs: Configs::new(version),
             clock,

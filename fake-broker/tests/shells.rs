@@ -172,6 +172,22 @@ async fn program_says_when_it_is_ready_and_ends_with_its_input() {
 }
 
 #[test]
+fn program_names_further_listeners_first() {
+    let mut program = program(&["--nodes", "2", "--sasl", "alice:secret"]);
+    let mut lines = BufReader::new(program.stdout.take().expect("an output")).lines().map_while(Result::ok);
+
+    let sasl = lines.next().expect("a line");
+    let plain = lines.next().expect("another line");
+
+    let sasl: Vec<_> = sasl.strip_prefix("SASL_BOOTSTRAP=").expect("the SASL listeners").split(',').collect();
+    let plain: Vec<_> = plain.strip_prefix("BOOTSTRAP=").expect("the plain listeners").split(',').collect();
+    assert_eq!((sasl.len(), plain.len()), (2, 2));
+    assert!(sasl.iter().all(|address| !plain.contains(address)));
+    drop(program.stdin.take());
+    assert_eq!(program.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
 fn program_explains_what_it_does_not_understand() {
     for (arguments, expected) in [
         (&["--nodes", "0"][..], "--nodes takes a number from 1"),
@@ -182,6 +198,8 @@ fn program_explains_what_it_does_not_understand() {
         (&["--nodes", "three"], "--nodes: "),
         (&["--frobnicate"], "frobnicate"),
         (&["--port-base"], "port-base"),
+        (&["--sasl", "alice"], "USER:PASSWORD"),
+        (&["--tls", "/nowhere"], "/nowhere/server.pem"),
     ] {
         let mut refused = program(arguments);
         let mut message = String::new();

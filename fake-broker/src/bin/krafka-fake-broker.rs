@@ -107,7 +107,7 @@ fn parse() -> Result<Option<Options>, Failure> {
                     return Err(Failure::Usage(format!("--sasl takes USER:PASSWORD, not '{user}'")));
                 };
                 has_sasl = true;
-                builder.user(user, password)
+                builder.user(user, password).delegation_token_secret_key("krafka")
             }
             #[cfg(feature = "tls")]
             Long("tls") => {

@@ -1,10 +1,13 @@
 //! Settings of who may speak to a cluster, on which ports, and what they may do.
 
+use std::time::Duration;
+
 use krafka_protocol::Str;
 
 use super::FakeClusterBuilder;
 use crate::listeners::SecurityProtocol;
 use crate::security::principal::Principal;
+use crate::security::sasl::SaslMechanism;
 #[cfg(feature = "tls")]
 use crate::serve::tls::ServerTls;
 
@@ -18,15 +21,58 @@ impl FakeClusterBuilder {
         self
     }
 
-    /// Adds a user. Without a [`listener`](Self::listener) of its own, the cluster's one then asks for SASL.
+    /// Adds a user who may log in by PLAIN. Without a [`listener`](Self::listener) of its own, the cluster's one then asks
+    /// for SASL.
     pub fn sasl_plain(mut self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
-        self.config.sasl_plain.insert(user.into(), password.into());
+        self.config.logins.plain.insert(user.into(), password.into());
         self
     }
 
-    /// Adds a user who may log in by every mechanism that takes a password.
-    pub fn user(self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
-        self.sasl_plain(user, password)
+    /// Adds a user who may log in by every mechanism that takes a password: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512.
+    pub fn user(mut self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
+        self.users.push((user.into(), password.into()));
+        self
+    }
+
+    /// Offers a mechanism: one of Kafka's `sasl.enabled.mechanisms`. By default those are offered by which somebody
+    /// could log in.
+    pub fn sasl_mechanism(mut self, mechanism: SaslMechanism) -> Self {
+        self.config.logins.mechanisms.push(mechanism);
+        self
+    }
+
+    /// Takes unsecured JSON web tokens for OAUTHBEARER, as Kafka does when it is given no other validator. Anybody can
+    /// write one. By default none are taken.
+    pub fn oauthbearer_unsecured(mut self) -> Self {
+        self.config.logins.oauth.takes_unsecured = true;
+        self
+    }
+
+    /// Takes a certain token for OAUTHBEARER: whose it is, and when it ends, in milliseconds since 1970.
+    pub fn oauthbearer_token(mut self, token: impl Into<Str>, user: impl Into<Str>, ends_ms: i64) -> Self {
+        self.config.logins.oauth.known.insert(token.into(), (user.into(), ends_ms));
+        self
+    }
+
+    /// Sets for how long a login holds before the client must log in again (KIP-368): Kafka's
+    /// `connections.max.reauth.ms`. By default it holds as long as the connection.
+    pub fn connections_max_reauth(mut self, lifetime: Duration) -> Self {
+        self.config.logins.max_reauth = Some(lifetime);
+        self
+    }
+
+    /// Sets for how long the answer to a failed login is held back: Kafka's
+    /// `connection.failed.authentication.delay.ms`. The default is 100 ms.
+    pub fn failed_authentication_delay(mut self, delay: Duration) -> Self {
+        self.config.logins.failure_delay = delay;
+        self
+    }
+
+    /// Lets clients make delegation tokens, with this secret: Kafka's `delegation.token.secret.key`. There are none by
+    /// default.
+    pub fn delegation_token_secret_key(mut self, secret: impl Into<Str>) -> Self {
+        self.config.logins.tokens.secret = Some(secret.into());
+        self
     }
 
     /// Sets the certificate of the nodes' TLS listeners: Kafka's `ssl.keystore.*` and `ssl.client.auth`.

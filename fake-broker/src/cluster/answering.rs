@@ -11,6 +11,7 @@ use super::{Action, Cluster, Exchange};
 use crate::context::{ConnectionId, Outcome, RequestId};
 use crate::faults::{self, Damage, Node, Step, Verdict};
 use crate::handlers;
+use crate::quotas;
 use crate::state::State;
 use crate::timers::Timer;
 
@@ -39,9 +40,18 @@ impl Cluster {
     pub(super) fn conclude(&mut self, request: RequestId, outcome: Outcome<AnyResponse>, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         let connection = exchange.cx.connection;
-        exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_));
+        exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_) | Outcome::ReplyLateAndClose(..));
+        if let Outcome::ReplyLateAndClose(_, delay) = outcome {
+            let held_back = &mut exchange.verdict.delay_answer;
+            *held_back = Some(held_back.unwrap_or_default() + delay);
+        }
         match outcome {
-            Outcome::Reply(mut response) | Outcome::ReplyAndClose(mut response) => {
+            Outcome::Reply(mut response)
+            | Outcome::ReplyAndClose(mut response)
+            | Outcome::ReplyLateAndClose(mut response, _) => {
+                let used = (&*exchange.request, exchange.size);
+                let by_quota = quotas::throttle(&mut self.state, &exchange.cx, used, Some(&mut response));
+                exchange.verdict.throttle = exchange.verdict.throttle.max(by_quota);
                 blame(&mut self.state, exchange, &response);
                 meddle(&self.state, exchange, &mut response);
                 exchange.response = Some(response);
@@ -64,7 +74,10 @@ impl Cluster {
                 self.state.purgatory.park(request, waiting, timer);
             }
             Outcome::NoReply => {
+                let used = (&*exchange.request, exchange.size);
+                let by_quota = quotas::throttle(&mut self.state, &exchange.cx, used, None);
                 let Verdict { throttle, drop_answer, reset, .. } = exchange.verdict;
+                let throttle = throttle.max(by_quota);
                 self.exchanges.remove(&request);
                 if drop_answer {
                     self.cut(connection, reset);

@@ -5,6 +5,7 @@ mod faults;
 mod groups;
 mod leaders;
 mod listeners;
+mod logins;
 mod nodes;
 mod records;
 mod telemetry;

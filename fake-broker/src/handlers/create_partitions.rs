@@ -7,8 +7,12 @@ use krafka_protocol::{CreatePartitionsRequest, CreatePartitionsResponse, ErrorCo
 
 use super::assignment::{self, Refusal};
 use crate::context::{Context, Outcome};
+use crate::quotas;
 use crate::security::acls::Operation;
 use crate::state::State;
+
+/// From this version on clients know the error of too many partitions at once (KIP-599).
+const STRICT_QUOTA_VERSION: i16 = 3;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -29,7 +33,7 @@ pub(crate) fn handle(
         };
         let (code, message) = match grown {
             Ok(()) => (ErrorCode::NONE, None),
-            Err((code, message)) => (code, Some(Str::from(message))),
+            Err((code, message)) => (code, (!message.is_empty()).then(|| Str::from(message))),
         };
         let name = topic.name.clone();
         results.push(CreatePartitionsTopicResult { name, error_code: code.0, error_message: message });
@@ -79,6 +83,8 @@ fn grow(state: &mut State, cx: &Context, topic: &CreatePartitionsTopic, validate
             given.iter().map(|partition| partition.broker_ids.clone()).collect()
         }
     };
+    let added = usize::try_from(topic.count - count).unwrap_or(0);
+    quotas::check_mutation(state, cx, added, STRICT_QUOTA_VERSION)?;
     if !validate_only {
         state.grow_topic(id, assignments);
     }

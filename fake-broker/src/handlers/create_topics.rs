@@ -8,12 +8,16 @@ use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str}
 use super::assignment::{self, Refusal};
 use crate::configs::{Overrides, alter, of_topic};
 use crate::context::{Context, Outcome};
+use crate::quotas;
 use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 use crate::topics;
 
 /// The most partitions that one request may create, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
+
+/// From this version on clients know the error of too many partitions at once (KIP-599).
+const STRICT_QUOTA_VERSION: i16 = 6;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateTopicsRequest) -> Outcome<CreateTopicsResponse> {
     let mut seen = BTreeSet::new();
@@ -59,6 +63,7 @@ fn create(
     let configs = describe(state, cx, &given);
     let num_partitions = i32::try_from(assignments.len()).unwrap_or(i32::MAX);
     let replicas = assignments.first().map_or(0, Vec::len);
+    quotas::check_mutation(state, cx, assignments.len(), STRICT_QUOTA_VERSION)?;
     // Kafka tells an id even if it only validates; nobody will ever see that one again.
     let topic_id =
         if validate_only { state.ids.uuid() } else { state.add_topic_on(topic.name.clone(), assignments, given) };
@@ -174,7 +179,7 @@ fn refused(topic: &CreatableTopic, (code, message): Refusal) -> CreatableTopicRe
     CreatableTopicResult {
         name: topic.name.clone(),
         error_code: code.0,
-        error_message: Some(Str::from(message)),
+        error_message: (!message.is_empty()).then(|| Str::from(message)),
         num_partitions: -1,
         replication_factor: -1,
         configs: None,

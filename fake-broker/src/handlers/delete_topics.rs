@@ -7,11 +7,15 @@ use krafka_protocol::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Str}
 
 use super::assignment::Refusal;
 use crate::context::{Context, Outcome};
+use crate::quotas;
 use crate::security::acls::Operation;
 use crate::state::State;
 
 /// From this version on topics come as a list of names or ids.
 const TOPIC_ID_VERSION: i16 = 6;
+
+/// From this version on clients know the error of too many partitions at once (KIP-599).
+const STRICT_QUOTA_VERSION: i16 = 5;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequest) -> Outcome<DeleteTopicsResponse> {
     let named = |name: &Str| DeleteTopicState { name: Some(name.clone()), ..DeleteTopicState::default() };
@@ -36,7 +40,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
                 name: topic.name,
                 topic_id: topic.topic_id,
                 error_code: code.0,
-                error_message: Some(Str::from(message)),
+                error_message: (!message.is_empty()).then(|| Str::from(message)),
             },
         });
     }
@@ -60,7 +64,8 @@ fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(
         let code = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
         return Err((code, code.message().to_owned()));
     };
-    let (name, id) = (found.name.clone(), found.id);
+    let (name, id, partitions) = (found.name.clone(), found.id, found.partitions.len());
+    quotas::check_mutation(state, cx, partitions, STRICT_QUOTA_VERSION)?;
     state.delete_topic(id);
     Ok((name, id))
 }

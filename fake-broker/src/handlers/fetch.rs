@@ -84,7 +84,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         Err(code) => return Outcome::Reply(failed(code)),
     };
 
-    let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES);
+    let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES).min(state.quotas.max_fetch_bytes(cx));
     let mut waiting = Waiting {
         session,
         sorted_out: BTreeSet::new(),

@@ -15,32 +15,40 @@ use crate::state::State;
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod add_raft_voter;
+mod alter_client_quotas;
 mod alter_configs;
 mod alter_partition_reassignments;
 mod alter_replica_log_dirs;
+mod alter_user_scram_credentials;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
 mod consumer_group_describe;
 mod consumer_group_heartbeat;
 mod create_acls;
+mod create_delegation_token;
 mod create_partitions;
 mod create_topics;
+mod delegation;
 mod delete_acls;
 mod delete_groups;
 pub(crate) mod delete_records;
 mod delete_topics;
 mod describe_acls;
+mod describe_client_quotas;
 mod describe_cluster;
 mod describe_configs;
+mod describe_delegation_token;
 mod describe_groups;
 mod describe_log_dirs;
 mod describe_producers;
 mod describe_quorum;
 mod describe_topic_partitions;
 mod describe_transactions;
+mod describe_user_scram_credentials;
 mod elect_leaders;
 mod end_txn;
+mod expire_delegation_token;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod get_telemetry_subscriptions;
@@ -65,6 +73,7 @@ mod preferred;
 pub(crate) mod produce;
 mod push_telemetry;
 mod remove_raft_voter;
+mod renew_delegation_token;
 mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;
@@ -156,6 +165,14 @@ table! {
         DescribeAcls => describe_acls,
         CreateAcls => create_acls,
         DeleteAcls => delete_acls,
+        DescribeClientQuotas => describe_client_quotas,
+        AlterClientQuotas => alter_client_quotas,
+        CreateDelegationToken => create_delegation_token,
+        RenewDelegationToken => renew_delegation_token,
+        ExpireDelegationToken => expire_delegation_token,
+        DescribeDelegationToken => describe_delegation_token,
+        DescribeUserScramCredentials => describe_user_scram_credentials,
+        AlterUserScramCredentials => alter_user_scram_credentials,
     }
     plain: {
         DescribeQuorum => describe_quorum,

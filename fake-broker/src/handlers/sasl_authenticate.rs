@@ -1,6 +1,6 @@
-//! SaslAuthenticate (36): checks the client's token. The rules are in [`sasl`](crate::security::sasl).
+//! SaslAuthenticate (36): takes the client's next token. The rules are in [`sasl`](crate::security::sasl).
 //!
-//! Kafka holds the answer to a wrong password back for 100 ms; here it comes at once.
+//! The answer to a login that failed is held back for `connection.failed.authentication.delay.ms`.
 
 use krafka_protocol::api::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
 use krafka_protocol::{ErrorCode, Str};
@@ -22,16 +22,23 @@ pub(crate) fn handle(
     if let Some(error) = cx.denied() {
         return Outcome::ReplyAndClose(failed(error, error.message()));
     }
-    let Some(open) = state.connections.get_mut(&cx.connection) else { return Outcome::Close };
+    let State { connections, logins, .. } = state;
+    let Some(open) = connections.get_mut(&cx.connection) else { return Outcome::Close };
     if !matches!(open.sasl, Session::Authenticating { .. }) {
         let message = "SaslAuthenticate request received after successful authentication";
         return Outcome::Reply(failed(ErrorCode::ILLEGAL_SASL_STATE, message));
     }
-    match open.sasl.authenticate(&request.auth_bytes, &state.config.sasl_plain) {
-        Ok(()) => Outcome::Reply(SaslAuthenticateResponse {
+    logins.tokens.sweep(cx.wall_ms);
+    match open.sasl.authenticate(&request.auth_bytes, logins, cx.now, cx.wall_ms) {
+        Ok(step) => Outcome::Reply(SaslAuthenticateResponse {
             error_message: Some(Str::default()),
+            auth_bytes: step.reply,
+            session_lifetime_ms: step.lifetime_ms,
             ..SaslAuthenticateResponse::default()
         }),
-        Err(message) => Outcome::ReplyAndClose(failed(ErrorCode::SASL_AUTHENTICATION_FAILED, &message)),
+        Err(message) if message.is_empty() => Outcome::Close,
+        Err(message) => {
+            Outcome::ReplyLateAndClose(failed(ErrorCode::SASL_AUTHENTICATION_FAILED, &message), logins.failure_delay)
+        }
     }
 }

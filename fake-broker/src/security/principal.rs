@@ -5,7 +5,7 @@ use std::fmt;
 use krafka_protocol::Str;
 
 /// The only kind of principal that Kafka makes by itself.
-const USER: &str = "User";
+pub(crate) const USER: &str = "User";
 
 /// Somebody who may be granted something.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,8 @@ use krafka_protocol::api::metadata::MetadataRequest;
 use krafka_protocol::{ApiVersionsRequest, DescribeClusterRequest, Str};
 use tokio_rustls::TlsConnector;
 
-use crate::secured::{Authority, Certificates, localhost, login_plain, run};
+use crate::logins;
+use crate::secured::{Authority, Certificates, localhost, run};
 use crate::target::{Wire, on_fake};
 
 const EVERY: [SecurityProtocol; 4] =
@@ -28,7 +29,7 @@ fn each_listener_tells_its_own_addresses() {
                 secured.connect(listener).await
             };
             if listener.is_sasl() {
-                assert_eq!(login_plain(&mut wire, "admin", "admin-secret").await.error_code, 0);
+                assert_eq!(logins::plain(&mut wire, "admin", "admin-secret").await.error_code, 0);
             }
             let own = secured.address(listener).1;
 

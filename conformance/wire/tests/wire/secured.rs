@@ -14,14 +14,12 @@
 use std::sync::Arc;
 
 use krafka_fake_broker::{ClientAuth, FakeCluster, FakeClusterBuilder, SecurityProtocol, ServerTls};
-use krafka_protocol::api::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
-use krafka_protocol::api::sasl_handshake::SaslHandshakeRequest;
-use krafka_protocol::{Bytes, Str};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
+use crate::logins;
 use crate::target::{Stream, Target, Wire, on_fake, run_on};
 
 /// The environment variable that names the plain listener of a real cluster.
@@ -86,6 +84,7 @@ fn builder(tls: ServerTls) -> FakeClusterBuilder {
     let builder = listeners.into_iter().fold(FakeCluster::builder(), FakeClusterBuilder::listener);
     let users = [("admin", "admin-secret"), ("alice", "alice-secret"), ("bob", "bob-secret")];
     let builder = users.into_iter().fold(builder, |builder, (user, password)| builder.user(user, password));
+    let builder = builder.oauthbearer_unsecured().delegation_token_secret_key("secret");
     builder.tls(tls).authorizer().super_user("User:ANONYMOUS").super_user("User:admin")
 }
 
@@ -126,18 +125,10 @@ impl Secured {
     /// Connects as one of the users, who have their names for passwords but for `-secret`.
     pub(crate) async fn login(&self, user: &str) -> Wire {
         let mut wire = self.connect(SecurityProtocol::SaslPlaintext).await;
-        let answer = login_plain(&mut wire, user, &format!("{user}-secret")).await;
+        let answer = logins::plain(&mut wire, user, &format!("{user}-secret")).await;
         assert_eq!((answer.error_code, answer.error_message.as_deref()), (0, Some("")));
         wire
     }
-}
-
-/// Logs in by PLAIN.
-pub(crate) async fn login_plain(wire: &mut Wire, user: &str, password: &str) -> SaslAuthenticateResponse {
-    let agreed = wire.call(SaslHandshakeRequest { mechanism: Str::from_static("PLAIN") }, 1).await;
-    assert_eq!(agreed.error_code, 0);
-    let token = Bytes::from(format!("\0{user}\0{password}").into_bytes());
-    wire.call(SaslAuthenticateRequest { auth_bytes: token }, 2).await
 }
 
 /// The name that all certificates are good for.
