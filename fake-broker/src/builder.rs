@@ -299,6 +299,12 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets how many share sessions a node keeps: Kafka's `group.share.max.share.sessions`. The default is 2000.
+    pub fn share_session_slots(mut self, slots: usize) -> Self {
+        self.config.share_session_slots = slots;
+        self
+    }
+
     /// Sets the first of the ports that [`start`](Self::start) listens on, one for each node. By default the system
     /// chooses.
     pub fn port_base(mut self, port: u16) -> Self {

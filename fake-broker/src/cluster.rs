@@ -262,6 +262,7 @@ impl Cluster {
                 }
                 Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
                 Timer::Maintain(task) => self.state.maintain(task, now),
+                Timer::Share(timer) => groups::share::timer_fired(&mut self.state, &timer, now),
                 Timer::Group(timer) => groups::timer_fired(&mut self.state, &timer, now),
                 Timer::Transaction(timer) => transactions::timer_fired(&mut self.state, &timer, now),
             }
@@ -449,6 +450,9 @@ impl Cluster {
             Waiting::DeleteRecords(waiting) => {
                 let outcome = handlers::delete_records::resume(&self.state, &exchange.cx, waiting, look);
                 outcome.map(AnyResponse::DeleteRecords)
+            }
+            Waiting::ShareFetch(waiting) => {
+                handlers::share_fetch::resume(&mut self.state, &exchange.cx, waiting, look).map(AnyResponse::ShareFetch)
             }
             Waiting::Group => Outcome::Park(Waiting::Group),
         };

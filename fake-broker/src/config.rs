@@ -54,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) producer_id_expiration_ms: i64,
     /// How long a new coordinator reads its partition, and answers nothing else.
     pub(crate) coordinator_load_time: Duration,
+    /// How many share sessions a node keeps.
+    pub(crate) share_session_slots: usize,
 }
 
 /// Which way a group with members may change over to the other protocol: Kafka's `group.consumer.migration.policy`.
@@ -103,6 +105,7 @@ impl Default for Config {
             transactional_id_expiration_ms: 7 * 24 * 60 * 60 * 1000,
             producer_id_expiration_ms: 24 * 60 * 60 * 1000,
             coordinator_load_time: Duration::ZERO,
+            share_session_slots: 2000,
         }
     }
 }

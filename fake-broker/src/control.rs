@@ -6,7 +6,7 @@ use krafka_protocol::records::Batch;
 use krafka_protocol::{Str, Uuid};
 
 use crate::coordinators;
-use crate::groups;
+use crate::groups::{self, share};
 use crate::log::Appended;
 use crate::purgatory::WaitKey;
 use crate::state::State;
@@ -22,6 +22,7 @@ impl State {
         self.log_dirs.topic_deleted(id);
         self.offsets.topic_deleted(&topic.name);
         self.pending_offsets.topic_deleted(&topic.name);
+        share::topic_deleted(self, id);
         for (index, _) in topic.indexed() {
             self.wake_partition(id, index);
         }
@@ -118,6 +119,7 @@ impl State {
     /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
     pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
         if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
+            share::leader_changed(self, id, index);
             self.wake_partition(id, index);
         }
         if topic == coordinators::OFFSETS_TOPIC {
@@ -134,6 +136,9 @@ impl State {
     pub(crate) fn node_died(&mut self, node: i32, now: Instant) {
         self.nodes.set_up(node, false);
         if let Some(sessions) = self.sessions.get_mut(&node) {
+            sessions.clear();
+        }
+        if let Some(sessions) = self.share.sessions.get_mut(&node) {
             sessions.clear();
         }
         let live = self.nodes.live_ids();

@@ -14,6 +14,9 @@ pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
 /// The internal topic whose partitions' leaders coordinate transactional producers.
 pub(crate) const TRANSACTIONS_TOPIC: &str = "__transaction_state";
 
+/// The internal topic whose partitions' leaders keep the state of share partitions.
+pub(crate) const SHARE_TOPIC: &str = "__share_group_state";
+
 /// Kafka's default number of their partitions.
 const PARTITIONS: i32 = 50;
 
@@ -24,6 +27,8 @@ pub(crate) enum CoordinatorKind {
     Group,
     /// A transactional id.
     Transaction,
+    /// The state of a share partition.
+    Share,
 }
 
 impl CoordinatorKind {
@@ -32,6 +37,7 @@ impl CoordinatorKind {
         match self {
             Self::Group => OFFSETS_TOPIC,
             Self::Transaction => TRANSACTIONS_TOPIC,
+            Self::Share => SHARE_TOPIC,
         }
     }
 }
@@ -65,7 +71,7 @@ pub(crate) fn ensure_topic(state: &mut State, kind: CoordinatorKind) {
 
 /// Whether a topic is one of the coordinators' own.
 pub(crate) fn is_internal(topic: &str) -> bool {
-    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC].contains(&topic)
+    [OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC].contains(&topic)
 }
 
 /// The partition of the internal topic that keeps a key: Java's hash of the string, made positive as Kafka makes it.

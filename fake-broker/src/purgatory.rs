@@ -10,7 +10,7 @@ use std::time::Instant;
 use krafka_protocol::Uuid;
 
 use crate::context::RequestId;
-use crate::handlers::{delete_records, fetch, produce};
+use crate::handlers::{delete_records, fetch, produce, share_fetch};
 use crate::timers::TimerId;
 
 /// What a request waits for.
@@ -22,6 +22,8 @@ pub(crate) enum Waiting {
     Produce(produce::Waiting),
     /// Replicas that have not deleted what is to be deleted.
     DeleteRecords(delete_records::Waiting),
+    /// Records that its member may have.
+    ShareFetch(share_fetch::Waiting),
     /// Its group's decision.
     Group,
 }
@@ -33,6 +35,7 @@ impl Waiting {
             Self::Fetch(fetch) => Some(fetch.deadline()),
             Self::Produce(produce) => Some(produce.deadline()),
             Self::DeleteRecords(delete) => Some(delete.deadline()),
+            Self::ShareFetch(fetch) => Some(fetch.deadline()),
             Self::Group => None,
         }
     }
@@ -43,6 +46,7 @@ impl Waiting {
             Self::Fetch(fetch) => fetch.watched().collect(),
             Self::Produce(produce) => produce.watched().collect(),
             Self::DeleteRecords(delete) => delete.watched().collect(),
+            Self::ShareFetch(fetch) => fetch.watched().collect(),
             Self::Group => Vec::new(),
         }
     }

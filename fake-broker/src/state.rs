@@ -18,6 +18,7 @@ use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::Faults;
 use crate::features::Features;
 use crate::groups::Groups;
+use crate::groups::share::Share;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
 use crate::listeners::SecurityProtocol;
@@ -56,6 +57,7 @@ pub(crate) struct State {
     pub(crate) telemetry: Telemetry,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
+    pub(crate) share: Share,
     pub(crate) offsets: Offsets,
     /// The fetch sessions of each node: they live in a broker's memory, so a crash loses them.
     pub(crate) sessions: BTreeMap<i32, FetchSessions>,
@@ -92,6 +94,7 @@ impl State {
             nodes.ids().into_iter().map(|node| (node, FetchSessions::new(config.fetch_session_slots))).collect();
         Self {
             groups: Groups::new(config.clone()),
+            share: Share::new(nodes.ids(), config.share_session_slots),
             faults: Faults::new(config.seed),
             acls: config.acls.clone(),
             logins: config.logins.clone(),

@@ -39,6 +39,8 @@ pub(crate) enum Timer {
     Group(groups::Timer),
     /// Something at the transaction coordinators: transactions that are open for too long.
     Transaction(transactions::Timer),
+    /// Something in a share group: a session that ends, a lock that has held long enough.
+    Share(groups::share::Timer),
 }
 
 /// Names a timer that was set, to cancel it by.

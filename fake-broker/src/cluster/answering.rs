@@ -10,6 +10,7 @@ use krafka_protocol::{AnyResponse, ErrorCode};
 use super::{Action, Cluster, Exchange};
 use crate::context::{ConnectionId, Outcome, RequestId};
 use crate::faults::{self, Damage, Node, Step, Verdict};
+use crate::groups;
 use crate::handlers;
 use crate::quotas;
 use crate::state::State;
@@ -227,6 +228,7 @@ impl Cluster {
     /// Drops a connection and the request that it worked on.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         let Some(open) = self.state.connections.remove(&connection) else { return };
+        groups::share::close_connection(&mut self.state, open.node, connection);
         let Some(request) = open.current else { return };
         self.exchanges.remove(&request);
         if let Some(timer) = self.state.purgatory.remove(request).and_then(|parked| parked.timer) {

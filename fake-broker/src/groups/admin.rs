@@ -19,6 +19,8 @@ impl Groups {
             protocol_type: match group {
                 Group::Classic(group) => group.protocol_type().cloned().unwrap_or_default(),
                 Group::Consumer(_) => Str::from_static("consumer"),
+                Group::Share(_) => Str::from_static("share"),
+                Group::Streams(_) => Str::from_static("streams"),
             },
             group_state: Str::from_static(group.state().name()),
             group_type: Str::from_static(group.kind().name()),
@@ -29,7 +31,7 @@ impl Groups {
     pub(crate) fn describe(&self, group_id: &Str, version: i16) -> DescribedGroup {
         let missing = match self.groups.get(group_id) {
             Some(Group::Classic(group)) => return group.describe(group_id),
-            Some(Group::Consumer(_)) => format!("Group {group_id} is not a classic group."),
+            Some(_) => format!("Group {group_id} is not a classic group."),
             None => format!("Group {group_id} not found."),
         };
         let error = if version >= 6 { ErrorCode::GROUP_ID_NOT_FOUND } else { ErrorCode::NONE };
@@ -46,7 +48,7 @@ impl Groups {
     pub(crate) fn describe_consumer(&self, image: &Image<'_>, group_id: &Str) -> DescribedConsumerGroup {
         let missing = match self.groups.get(group_id) {
             Some(Group::Consumer(group)) => return group.describe(group_id, image),
-            Some(Group::Classic(_)) => format!("Group {group_id} is not a consumer group."),
+            Some(_) => format!("Group {group_id} is not a consumer group."),
             None => format!("Group {group_id} not found."),
         };
         DescribedConsumerGroup {
@@ -80,7 +82,8 @@ impl Groups {
     /// Whether an administrator may delete offsets of a group at all.
     pub(crate) fn check_offset_delete(&self, group_id: &str) -> ErrorCode {
         match self.groups.get(group_id) {
-            None => ErrorCode::GROUP_ID_NOT_FOUND,
+            // Share groups have no offsets of this kind.
+            Some(Group::Share(_)) | None => ErrorCode::GROUP_ID_NOT_FOUND,
             // Nobody knows what the members read, if they are not consumers.
             Some(Group::Classic(group)) if !group.members().is_empty() && !group.is_of_consumers() => {
                 ErrorCode::NON_EMPTY_GROUP
@@ -94,7 +97,8 @@ impl Groups {
         match self.groups.get(group_id) {
             Some(Group::Classic(group)) => group.is_subscribed_to(topic),
             Some(Group::Consumer(group)) => group.is_subscribed_to(topic),
-            None => false,
+            Some(Group::Streams(group)) => group.is_subscribed_to(topic),
+            Some(Group::Share(_)) | None => false,
         }
     }
 }

@@ -44,7 +44,8 @@ impl Groups {
         }
         let group = self.groups.entry(request.group_id.clone());
         let Group::Classic(group) = group.or_insert_with(|| Group::Classic(Box::new(ClassicGroup::new(now)))) else {
-            return;
+            let error = ErrorCode::INCONSISTENT_GROUP_PROTOCOL;
+            return self.answers.push(parked.join_error(request.member_id.clone(), error));
         };
         group.with(&self.config, now, &mut self.answers).join(caller, request, parked, &mut self.member_ids);
     }
@@ -69,6 +70,9 @@ impl Groups {
                 };
                 self.answers.push(answer);
             }
+            Some(Group::Share(_) | Group::Streams(_)) => {
+                self.answers.push(parked.sync_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL))
+            }
             None => self.answers.push(parked.sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
         }
     }
@@ -79,7 +83,7 @@ impl Groups {
         match self.groups.get_mut(&request.group_id) {
             Some(Group::Classic(group)) => group.with(&self.config, now, &mut self.answers).heartbeat(request),
             Some(Group::Consumer(group)) => group.heartbeat_classic(request, &desk),
-            None => ErrorCode::UNKNOWN_MEMBER_ID,
+            Some(Group::Share(_) | Group::Streams(_)) | None => ErrorCode::UNKNOWN_MEMBER_ID,
         }
     }
 
@@ -101,7 +105,9 @@ impl Groups {
                 self.fence(image, &request.group_id, &gone, now);
                 responses
             }
-            None => leaving.iter().map(|m| left(m, ErrorCode::UNKNOWN_MEMBER_ID)).collect(),
+            Some(Group::Share(_) | Group::Streams(_)) | None => {
+                leaving.iter().map(|m| left(m, ErrorCode::UNKNOWN_MEMBER_ID)).collect()
+            }
         };
         if caller.version < 3 {
             let error_code = members.first().map_or(0, |m: &MemberResponse| m.error_code);
@@ -125,6 +131,11 @@ impl Groups {
                 error => Err(Refusal::new(error, error.message())),
             },
             Some(Group::Consumer(group)) => group.check_commit(by, &desk),
+            Some(Group::Streams(group)) => group.check_commit(by).map(|()| CommitScope::All),
+            Some(Group::Share(_)) => {
+                let reason = format!("Group {} is not a consumer group.", by.group_id);
+                Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, reason))
+            }
             None if by.epoch < 0 => {
                 // The first commit of a consumer that manages its partitions itself makes the group.
                 self.groups.insert(by.group_id.clone(), Group::Classic(Box::new(ClassicGroup::new(now))));

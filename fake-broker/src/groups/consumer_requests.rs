@@ -38,6 +38,7 @@ impl Groups {
                 convert::upgrade(id, group, &desk)?
             }
             Some(Group::Classic(_)) if request.member_epoch != 0 => return Err(not_a_consumer_group(id)),
+            Some(Group::Share(_) | Group::Streams(_)) => return Err(not_a_consumer_group(id)),
             _ => ConsumerGroup::new(image.version),
         };
         let response = group.heartbeat(request, caller, || ids.next_uuid(), &desk)?;
@@ -71,7 +72,9 @@ impl Groups {
         let desk = Desk { config: &self.config, own: self.settings.get(id), image: *image, now };
         let gone = match self.groups.get_mut(id) {
             Some(Group::Consumer(group)) => group.leave(request, &desk)?,
-            Some(Group::Classic(_)) => return Err(not_a_consumer_group(id)),
+            Some(Group::Classic(_) | Group::Share(_) | Group::Streams(_)) => {
+                return Err(not_a_consumer_group(id));
+            }
             None => return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {id} not found."))),
         };
         self.fence(image, id, &gone, now);

@@ -48,7 +48,11 @@ pub(super) fn run(state: &mut State, now: Instant) {
             };
             !groups.is_subscribed(&id, topic) && is_over(now, from, expires, retention)
         });
-        let is_empty = groups.groups.get(&id).is_some_and(|group| group.state() == GroupState::Empty);
+        // What a share group has read is no offset of it, and does not age.
+        let is_empty = groups
+            .groups
+            .get(&id)
+            .is_some_and(|group| group.state() == GroupState::Empty && !matches!(group, Group::Share(_)));
         if is_empty && !is_left {
             groups.groups.remove(&id);
         }
@@ -68,8 +72,8 @@ impl Groups {
     fn age_of_offsets(&self, group_id: &str) -> AgeCounts {
         match self.groups.get(group_id) {
             Some(Group::Classic(group)) => group.age_of_offsets(),
-            Some(Group::Consumer(_)) => AgeCounts::FromCommit,
-            None => AgeCounts::Never,
+            Some(Group::Consumer(_) | Group::Streams(_)) => AgeCounts::FromCommit,
+            Some(Group::Share(_)) | None => AgeCounts::Never,
         }
     }
 }

@@ -4,8 +4,9 @@
 //! moves, the next one reads the group back as it was last written ([`Groups::reload`]). Who the coordinator is, is not
 //! known here (`coordinators.rs`).
 //!
-//! A group is of one kind at a time: `classic` or `consumer` (KIP-848). It changes over when it is empty and a member
-//! of the other kind comes, and with members in it by online migration (`consumer/convert.rs`).
+//! A group is of one kind at a time: `classic`, `consumer` (KIP-848), `share` (KIP-932) or `streams` (KIP-1071). Of the
+//! first two, one becomes the other when it is empty and a member of that kind comes, and with members in it by online
+//! migration (`consumer/convert.rs`).
 
 mod admin;
 mod classic;
@@ -15,6 +16,8 @@ mod consumer_requests;
 mod desk;
 mod expiry;
 mod image;
+pub(crate) mod share;
+pub(crate) mod streams;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +33,8 @@ use consumer::ConsumerGroup;
 use desk::Desk;
 pub(crate) use desk::Refusal;
 pub(crate) use image::Image;
+use share::ShareGroup;
+use streams::StreamsGroup;
 pub use view::{GroupKind, GroupState, GroupView, MemberView};
 
 use crate::config::Config;
@@ -112,6 +117,7 @@ pub(crate) fn timer_fired(state: &mut State, timer: &Timer, now: Instant) {
             let node = coordinators::find(state, CoordinatorKind::Group, group).unwrap_or(-1);
             let (groups, image) = at(state, node);
             groups.expire(&image, group, now);
+            share::expire(state, node, group, now);
             settle(state, group, now);
         }
         Timer::Expiry => expiry::run(state, now),
@@ -199,11 +205,13 @@ struct Answer {
     response: AnyResponse,
 }
 
-/// A group of either kind.
+/// A group of one of the kinds.
 #[derive(Clone, Debug)]
 enum Group {
     Classic(Box<ClassicGroup>),
     Consumer(Box<ConsumerGroup>),
+    Share(Box<ShareGroup>),
+    Streams(Box<StreamsGroup>),
 }
 
 impl Group {
@@ -211,6 +219,8 @@ impl Group {
         match self {
             Self::Classic(group) => group.deadline(),
             Self::Consumer(group) => group.deadline(),
+            Self::Share(group) => group.deadline(),
+            Self::Streams(group) => group.deadline(),
         }
     }
 
@@ -218,6 +228,8 @@ impl Group {
         match self {
             Self::Classic(_) => GroupKind::Classic,
             Self::Consumer(_) => GroupKind::Consumer,
+            Self::Share(_) => GroupKind::Share,
+            Self::Streams(_) => GroupKind::Streams,
         }
     }
 
@@ -225,6 +237,8 @@ impl Group {
         match self {
             Self::Classic(group) => group.state(),
             Self::Consumer(group) => group.state(),
+            Self::Share(group) => group.state(),
+            Self::Streams(group) => group.state(),
         }
     }
 }
@@ -278,6 +292,8 @@ impl Groups {
         match self.groups.get_mut(group_id) {
             Some(Group::Classic(group)) => group.with(&self.config, now, &mut self.answers).reload(),
             Some(Group::Consumer(group)) => group.reload(&desk),
+            Some(Group::Share(group)) => group.reload(now),
+            Some(Group::Streams(group)) => group.reload(now),
             None => {}
         }
     }
@@ -287,6 +303,8 @@ impl Groups {
         match self.groups.get(group_id)? {
             Group::Classic(group) => Some(group.view()),
             Group::Consumer(group) => Some(group.view(image)),
+            Group::Share(group) => Some(group.view(image)),
+            Group::Streams(group) => Some(group.view(image)),
         }
     }
 
@@ -299,7 +317,9 @@ impl Groups {
                 let lost = group.expire(&desk);
                 self.fence(image, group_id, &lost, now);
             }
-            None => {}
+            Some(Group::Streams(group)) => group.expire(now),
+            // Those of a share group have more to give back than the group knows.
+            Some(Group::Share(_)) | None => {}
         }
     }
 }

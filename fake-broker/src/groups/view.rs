@@ -13,6 +13,10 @@ pub enum GroupKind {
     Classic,
     /// KIP-848: the coordinator assigns.
     Consumer,
+    /// KIP-932: the members share partitions.
+    Share,
+    /// KIP-1071: the members share the tasks of a topology.
+    Streams,
 }
 
 /// Where a group is in its life.
@@ -43,6 +47,8 @@ pub enum GroupState {
     PreparingRebalance,
     /// The generation is known, its assignment is not.
     CompletingRebalance,
+    /// The topics of a streams group's topology are not as they must be.
+    NotReady,
     /// The group's epoch is ahead of its assignment's.
     Assigning,
     /// Some member is still on its way to the assignment.
@@ -57,6 +63,8 @@ impl GroupKind {
         match self {
             Self::Classic => "classic",
             Self::Consumer => "consumer",
+            Self::Share => "share",
+            Self::Streams => "streams",
         }
     }
 }
@@ -74,6 +82,7 @@ impl GroupState {
             Self::Empty => "Empty",
             Self::PreparingRebalance => "PreparingRebalance",
             Self::CompletingRebalance => "CompletingRebalance",
+            Self::NotReady => "NotReady",
             Self::Assigning => "Assigning",
             Self::Reconciling => "Reconciling",
             Self::Stable => "Stable",

@@ -30,6 +30,7 @@ fn delete(state: &mut State, cx: &Context, group_id: &Str) -> Result<(), Refusal
     }
     state.groups.delete(group_id)?;
     state.offsets.group_deleted(group_id);
+    groups::share::group_deleted(state, group_id);
     groups::settle(state, group_id, cx.now);
     Ok(())
 }

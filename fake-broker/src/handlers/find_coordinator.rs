@@ -1,16 +1,20 @@
 //! FindCoordinator (10): which node looks after a group or a transactional id.
 //!
 //! Any node answers. Kafka makes the coordinators' topic when it is first asked, and says COORDINATOR_NOT_AVAILABLE
-//! until it is there; here it is there at once. Share groups are not served
-//! so their keys are refused as by a broker without the share coordinator.
+//! until it is there; here it is there at once. The keys of share partitions are for brokers; before version 6, and on
+//! a node without share groups, they are refused.
 
 use krafka_protocol::api::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
-use krafka_protocol::{ErrorCode, Str};
+use krafka_protocol::{ApiKey, ErrorCode, Str};
 
+use super::{share_state, versions};
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::security::acls::Operation;
 use crate::state::State;
+
+/// From this version on a request may ask for share coordinators (KIP-932).
+const SHARE_VERSION: i16 = 6;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -46,13 +50,14 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
     let kind = match key_type {
         0 => CoordinatorKind::Group,
         1 => CoordinatorKind::Transaction,
+        2 if has_share(state, cx) && share_state::is_key(key) => CoordinatorKind::Share,
         2 => return refused(ErrorCode::INVALID_REQUEST, Str::default()),
         _ => return refused(ErrorCode::INVALID_REQUEST, Str::from(ErrorCode::INVALID_REQUEST.message())),
     };
-    let denied = if kind == CoordinatorKind::Group {
-        cx.group_error(state, Operation::Describe, key)
-    } else {
-        cx.transactional_id_error(state, Operation::Describe, key)
+    let denied = match kind {
+        CoordinatorKind::Group => cx.group_error(state, Operation::Describe, key),
+        CoordinatorKind::Transaction => cx.transactional_id_error(state, Operation::Describe, key),
+        CoordinatorKind::Share => cx.cluster_error(state, Operation::ClusterAction),
     };
     if let Some(error) = denied {
         return refused(error, Str::default());
@@ -70,4 +75,9 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
         },
         None => refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default()),
     }
+}
+
+/// Whether the node knows share coordinators, and the client may ask for them.
+fn has_share(state: &State, cx: &Context) -> bool {
+    cx.version >= SHARE_VERSION && versions(state, cx.node, ApiKey::ShareFetch).is_some()
 }

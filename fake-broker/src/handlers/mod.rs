@@ -12,6 +12,12 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::state::State;
 
+use share_offsets::{alter as share_alter_offsets, delete as share_delete_offsets, describe as share_describe_offsets};
+use share_state::{
+    delete as share_delete, initialize as share_initialize, read as share_read, summary as share_summary,
+    write as share_write,
+};
+
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod add_raft_voter;
@@ -77,6 +83,16 @@ mod renew_delegation_token;
 mod sasl_authenticate;
 mod sasl_handshake;
 pub(crate) mod sessions;
+mod share_acknowledge;
+pub(crate) mod share_fetch;
+mod share_group_describe;
+mod share_group_heartbeat;
+mod share_offsets;
+mod share_records;
+mod share_state;
+mod streams_group_describe;
+mod streams_group_heartbeat;
+mod streams_group_topology_description_update;
 mod sync_group;
 mod txn_offset_commit;
 mod unregister_broker;
@@ -145,6 +161,16 @@ table! {
         ListTransactions => list_transactions,
         OffsetForLeaderEpoch => offset_for_leader_epoch,
         CreatePartitions => create_partitions,
+        ShareGroupHeartbeat => share_group_heartbeat,
+        ShareGroupDescribe => share_group_describe,
+        ShareFetch => share_fetch,
+        ShareAcknowledge => share_acknowledge,
+        StreamsGroupHeartbeat => streams_group_heartbeat,
+        StreamsGroupDescribe => streams_group_describe,
+        StreamsGroupTopologyDescriptionUpdate => streams_group_topology_description_update,
+        DescribeShareGroupOffsets => share_describe_offsets,
+        AlterShareGroupOffsets => share_alter_offsets,
+        DeleteShareGroupOffsets => share_delete_offsets,
         DescribeCluster => describe_cluster,
         DescribeConfigs => describe_configs,
         AlterConfigs => alter_configs,
@@ -179,6 +205,11 @@ table! {
         SaslHandshake => sasl_handshake,
         SaslAuthenticate => sasl_authenticate,
         WriteTxnMarkers => write_txn_markers,
+        InitializeShareGroupState => share_initialize,
+        ReadShareGroupState => share_read,
+        WriteShareGroupState => share_write,
+        DeleteShareGroupState => share_delete,
+        ReadShareGroupStateSummary => share_summary,
     }
 }
 

@@ -172,7 +172,9 @@ impl Run {
             GroupState::CompletingRebalance | GroupState::Stable => {
                 assert!(!view.members.is_empty() && view.generation > 0 && view.protocol.is_some(), "{view:?}");
             }
-            GroupState::Assigning | GroupState::Reconciling => panic!("no states of a classic group: {view:?}"),
+            GroupState::NotReady | GroupState::Assigning | GroupState::Reconciling => {
+                panic!("no states of a classic group: {view:?}")
+            }
         }
         let mut names: Vec<_> = view.members.iter().filter_map(|m| m.instance_id.as_ref()).collect();
         names.sort_unstable();

@@ -1,0 +1,68 @@
+//! AlterShareGroupOffsets (91): lets a group read on somewhere else. A group that is not there is made.
+
+use krafka_protocol::api::alter_share_group_offsets::{
+    AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+};
+use krafka_protocol::{ErrorCode, Str, Uuid};
+
+use super::admit;
+use crate::context::{Context, Outcome};
+use crate::groups::share::{self, Kept, ShareKey};
+use crate::security::acls::Operation;
+use crate::state::State;
+
+pub(crate) fn handle(
+    state: &mut State,
+    cx: &Context,
+    request: &AlterShareGroupOffsetsRequest,
+) -> Outcome<AlterShareGroupOffsetsResponse> {
+    let group = &request.group_id;
+    if let Err((code, message)) = admit(state, cx, Operation::Read, group) {
+        return Outcome::Reply(AlterShareGroupOffsetsResponse {
+            error_code: code.0,
+            error_message: Some(message),
+            ..AlterShareGroupOffsetsResponse::default()
+        });
+    }
+    let Some(made) = share::group_or_new(state, cx.node, group) else { return Outcome::Close };
+    made.epoch += 1;
+    made.assignment_epoch = made.epoch;
+    let state_epoch = made.epoch;
+    let mut responses = Vec::new();
+    for asked in &request.topics {
+        let found = state.topics.by_name(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
+        let denied = cx.topic_error(state, Operation::Read, &asked.topic_name);
+        let mut partitions = Vec::new();
+        for partition in &asked.partitions {
+            let index = partition.partition_index;
+            let is_there = |&(_, count): &(Uuid, usize)| usize::try_from(index).is_ok_and(|index| index < count);
+            let code = match (denied, found.filter(is_there)) {
+                (Some(code), _) => code,
+                (None, None) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                (None, Some((topic, _))) => {
+                    let key = ShareKey { group: group.clone(), topic, partition: index };
+                    share::forget_partition(state, &key);
+                    state.share.persister.insert(key, Kept::new(state_epoch, partition.start_offset));
+                    ErrorCode::NONE
+                }
+            };
+            partitions.push(AlterShareGroupOffsetsResponsePartition {
+                partition_index: index,
+                error_code: code.0,
+                error_message: (!code.is_ok()).then(|| Str::from_static(code.message())),
+            });
+        }
+        let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);
+        responses.push(AlterShareGroupOffsetsResponseTopic {
+            topic_name: asked.topic_name.clone(),
+            topic_id,
+            partitions,
+        });
+    }
+    Outcome::Reply(AlterShareGroupOffsetsResponse {
+        error_message: None,
+        responses,
+        ..AlterShareGroupOffsetsResponse::default()
+    })
+}

@@ -1,0 +1,130 @@
+//! StreamsGroupDescribe (89): streams groups, their topology and their members, for tools.
+//!
+//! Nobody keeps the topology in words here, as in a Kafka without a plugin for it.
+
+use std::collections::BTreeMap;
+
+use krafka_protocol::api::streams_group_describe::{
+    Assignment, DescribedGroup, Endpoint, KeyValue, Member as DescribedMember, StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse, Subtopology, TaskIds, TaskOffset, TopicInfo, Topology,
+};
+use krafka_protocol::api::streams_group_heartbeat as told;
+use krafka_protocol::{ErrorCode, Str};
+
+use super::operations;
+use crate::context::{Context, Outcome};
+use crate::groups::streams::{self, InternalTopic, Member, StreamsGroup, Tasks};
+use crate::groups::{self, Refusal};
+use crate::security::acls::Operation;
+use crate::state::State;
+
+pub(crate) fn handle(
+    state: &State,
+    cx: &Context,
+    request: &StreamsGroupDescribeRequest,
+) -> Outcome<StreamsGroupDescribeResponse> {
+    let mut ids = request.group_ids.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    let groups = ids.iter().map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
+    Outcome::Reply(StreamsGroupDescribeResponse { groups, ..StreamsGroupDescribeResponse::default() })
+}
+
+fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> DescribedGroup {
+    let refused = |code: ErrorCode, message: Option<String>| DescribedGroup {
+        error_code: code.0,
+        error_message: message.map(Str::from),
+        group_id: id.clone(),
+        ..DescribedGroup::default()
+    };
+    if let Some(code) = cx.group_error(state, Operation::Describe, id) {
+        return refused(code, None);
+    }
+    if id.is_empty() {
+        return refused(ErrorCode::INVALID_GROUP_ID, None);
+    }
+    if let Some(code) = groups::not_coordinator(state, cx, id) {
+        return refused(code, Some(code.message().to_owned()));
+    }
+    let Some(group) = streams::group(state, id) else {
+        let missing = || Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {id} not found."));
+        let refusal = streams::other_kind(state, id).unwrap_or_else(missing);
+        return refused(refusal.error, Some(refusal.message));
+    };
+    DescribedGroup {
+        group_id: id.clone(),
+        group_state: Str::from_static(group.state().name()),
+        group_epoch: group.epoch,
+        assignment_epoch: group.assignment_epoch,
+        topology: topology(group),
+        members: group.members.iter().map(|(id, member)| describe_member(group, id, member)).collect(),
+        authorized_operations: if with_operations { operations::group(state, cx, id) } else { i32::MIN },
+        assignor_name: Some(Str::from_static("sticky")),
+        ..DescribedGroup::default()
+    }
+}
+
+fn topology(group: &StreamsGroup) -> Option<Topology> {
+    let topology = group.topology.as_ref()?;
+    // Topics whose numbers of partitions follow from others are shown with them once they are known.
+    let info = |(name, topic): (&Str, &InternalTopic)| TopicInfo {
+        name: name.clone(),
+        partitions: group.configured.internal.get(name).copied().unwrap_or(topic.partitions),
+        replication_factor: topic.replication_factor,
+        topic_configs: topic
+            .configs
+            .iter()
+            .map(|(key, value)| KeyValue { key: key.clone(), value: value.clone() })
+            .collect(),
+    };
+    let parts = topology.subtopologies.iter().map(|(id, part)| Subtopology {
+        subtopology_id: id.clone(),
+        source_topics: part.sources.iter().cloned().collect(),
+        repartition_sink_topics: part.sinks.iter().cloned().collect(),
+        state_changelog_topics: part.changelogs.iter().map(info).collect(),
+        repartition_source_topics: part.repartition.iter().map(info).collect(),
+    });
+    Some(Topology { epoch: topology.epoch, subtopologies: Some(parts.collect()) })
+}
+
+fn describe_member(group: &StreamsGroup, id: &Str, member: &Member) -> DescribedMember {
+    let about = &member.about;
+    let tags = about.tags.iter();
+    DescribedMember {
+        member_id: id.clone(),
+        member_epoch: member.epoch,
+        instance_id: about.instance_id.clone(),
+        rack_id: about.rack.clone(),
+        client_id: about.client_id.clone(),
+        client_host: about.client_host.clone(),
+        topology_epoch: about.topology_epoch,
+        process_id: about.process_id.clone(),
+        user_endpoint: about.endpoint.as_ref().map(|at| Endpoint { host: at.host.clone(), port: at.port }),
+        client_tags: tags.map(|tag| KeyValue { key: tag.key.clone(), value: tag.value.clone() }).collect(),
+        task_offsets: member.task_offsets.iter().map(offset).collect(),
+        task_end_offsets: member.task_end_offsets.iter().map(offset).collect(),
+        assignment: assignment(&member.tasks),
+        target_assignment: group.target.get(id).map(assignment).unwrap_or_default(),
+        is_classic: false,
+    }
+}
+
+fn offset(told: &told::TaskOffset) -> TaskOffset {
+    TaskOffset { subtopology_id: told.subtopology_id.clone(), partition: told.partition, offset: told.offset }
+}
+
+fn assignment(tasks: &Tasks) -> Assignment {
+    let ids = |tasks: &std::collections::BTreeSet<streams::Task>| {
+        let mut parts: BTreeMap<&Str, Vec<i32>> = BTreeMap::new();
+        for (part, partition) in tasks {
+            parts.entry(part).or_default().push(*partition);
+        }
+        let ids = parts.into_iter().map(|(part, partitions)| TaskIds { subtopology_id: part.clone(), partitions });
+        ids.collect()
+    };
+    Assignment {
+        active_tasks: ids(&tasks.active),
+        standby_tasks: ids(&tasks.standby),
+        warmup_tasks: ids(&tasks.warmup),
+    }
+}
