@@ -29,7 +29,8 @@ Usage: krafka-fake-broker [OPTIONS]
                              or advertise what msk-serverless or event-hubs do
   --auto-create              create unknown topics that clients ask for
   --sasl USER:PASSWORD       open a further listener on every node, which asks for SASL, and let this
-                             user in; may be repeated
+                             user in; may be repeated. The first user is a superuser, as is whoever
+                             comes without SASL; ACLs are enforced where there are any
   --tls DIR                  open a further listener on every node, which speaks TLS with the
                              certificate DIR/server.pem and its key DIR/server.key (PEM); where there
                              is a DIR/ca.pem, a client may show a certificate signed by it, and is
@@ -77,7 +78,10 @@ fn main() -> ExitCode {
 /// Reads the command line. Returns nothing when it only asked for help.
 fn parse() -> Result<Option<Options>, Failure> {
     let (mut control, mut strict) = (None, false);
-    let mut builder = FakeCluster::builder();
+    // Access rules can be made and are kept, and nothing is denied that no rule is about: a client's tests of its
+    // administration pass, and nobody else notices.
+    let mut builder =
+        FakeCluster::builder().authorizer().allow_everyone_if_no_acl_found(true).super_user("User:ANONYMOUS");
     let mut topics = BTreeSet::new();
     let (mut has_sasl, mut has_tls) = (false, false);
     let mut arguments = lexopt::Parser::from_env();
@@ -106,6 +110,9 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let Some((user, password)) = user.split_once(':').filter(|(user, _)| !user.is_empty()) else {
                     return Err(Failure::Usage(format!("--sasl takes USER:PASSWORD, not '{user}'")));
                 };
+                if !has_sasl {
+                    builder = builder.super_user(&format!("User:{user}"));
+                }
                 has_sasl = true;
                 builder.user(user, password).delegation_token_secret_key("krafka")
             }
