@@ -64,8 +64,8 @@ fn any(entity_type: &'static str) -> ComponentData {
     ComponentData { entity_type: entity_type.into(), match_type: 2, r#match: None }
 }
 
-/// A user of its own, who may do everything with topics, and has these quotas; logged in.
-async fn limited(secured: &Secured, ops: Vec<OpData>) -> (Str, Wire) {
+/// A user of its own, who may do everything with the cluster and a topic, and has these quotas; logged in.
+async fn limited(secured: &Secured, topic: &Str, ops: Vec<OpData>) -> Wire {
     let mut admin = secured.login("admin").await;
     let user = secured.target.fresh("user");
     let salt = Bytes::from_static(b"salt of this test");
@@ -79,7 +79,7 @@ async fn limited(secured: &Secured, ops: Vec<OpData>) -> (Str, Wire) {
     let request = AlterUserScramCredentialsRequest { deletions: vec![], upsertions: vec![upsertion] };
     assert_eq!(admin.call(request, 0).await.results[0].error_code, 0);
     let principal = Str::from(format!("User:{user}"));
-    let rules = [(TOPIC, Str::from("*")), (CLUSTER, Str::from("kafka-cluster"))]
+    let rules = [(TOPIC, topic.clone()), (CLUSTER, Str::from("kafka-cluster"))]
         .map(|(kind, name)| AclCreation { principal: principal.clone(), ..allow(kind, &name, ALL) });
     create(&mut admin, rules.to_vec()).await;
     assert_eq!(alter(&mut admin, vec![part("user", Some(&user))], ops).await.error_code, 0);
@@ -91,7 +91,7 @@ async fn limited(secured: &Secured, ops: Vec<OpData>) -> (Str, Wire) {
     let mut wire = secured.connect(SaslPlaintext).await;
     let answer = scram(&mut wire, Hash::Sha256, (&user, "secret"), "").await;
     assert_eq!(answer.error_code, 0, "{:?}", answer.error_message);
-    (user, wire)
+    wire
 }
 
 fn produce(topic: &Str, bytes: usize, acks: i16) -> ProduceRequest {
@@ -255,7 +255,7 @@ fn filters_that_make_no_sense_are_refused() {
 fn producers_wait_when_they_wrote_too_much() {
     run(async |secured| {
         let topic = secured.target.topic(1).await.name;
-        let (_, mut wire) = limited(&secured, vec![op("producer_byte_rate", 1000.0)]).await;
+        let mut wire = limited(&secured, &topic, vec![op("producer_byte_rate", 1000.0)]).await;
         let first = wire.call(produce(&topic, 9_800, -1), 9).await;
         assert_eq!((first.throttle_time_ms, first.responses[0].partition_responses[0].error_code), (0, 0));
         assert!(muted(&mut wire).await < Duration::from_millis(500));
@@ -274,7 +274,7 @@ fn producers_wait_when_they_wrote_too_much() {
 fn producers_without_acknowledgement_are_muted_too() {
     run(async |secured| {
         let topic = secured.target.topic(1).await.name;
-        let (_, mut wire) = limited(&secured, vec![op("producer_byte_rate", 1000.0)]).await;
+        let mut wire = limited(&secured, &topic, vec![op("producer_byte_rate", 1000.0)]).await;
 
         wire.send(produce(&topic, 10_800, 0), 9).await;
 
@@ -303,7 +303,7 @@ fn consumers_get_an_empty_answer_when_they_read_too_much() {
         let topic = secured.target.topic(1).await.name;
         let mut admin = secured.login("admin").await;
         assert_eq!(admin.call(produce(&topic, 6_000, -1), 9).await.responses[0].partition_responses[0].error_code, 0);
-        let (_, mut wire) = limited(&secured, vec![op("consumer_byte_rate", 1000.0)]).await;
+        let mut wire = limited(&secured, &topic, vec![op("consumer_byte_rate", 1000.0)]).await;
 
         let first = wire.call(fetch(&topic, (0, -1)), 12).await;
         let second = wire.call(fetch(&topic, (0, -1)), 12).await;
@@ -319,7 +319,8 @@ fn consumers_get_an_empty_answer_when_they_read_too_much() {
 #[test]
 fn makers_of_topics_are_refused_when_they_made_too_many() {
     run(async |secured| {
-        let (_, mut wire) = limited(&secured, vec![op("controller_mutation_rate", 1.0)]).await;
+        let topic = secured.target.fresh("topic");
+        let mut wire = limited(&secured, &topic, vec![op("controller_mutation_rate", 1.0)]).await;
         let make = |name: Str, partitions| CreateTopicsRequest {
             topics: vec![CreatableTopic {
                 name,
