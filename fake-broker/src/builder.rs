@@ -411,6 +411,8 @@ impl FakeClusterBuilder {
         config.logins.chance = Rng::stream(config.seed, "sasl");
         self.users.iter().for_each(|(user, password)| config.logins.set_password(user, password));
         config.logins.complete_mechanisms();
+        let oldest = (1..=self.nodes).map(|id| self.versions.get(&id).copied().unwrap_or(self.version)).min();
+        config.acls.knows_ranges = oldest.is_some_and(|oldest| oldest >= KafkaVersion::V4_4);
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));

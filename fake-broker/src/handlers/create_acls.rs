@@ -33,7 +33,8 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateAclsReques
         let results = request.creations.iter().map(result).collect();
         return Outcome::Reply(CreateAclsResponse { results, ..CreateAclsResponse::default() });
     }
-    let results = request.creations.iter().map(|creation| match parse(creation) {
+    let knows_ranges = state.acls.knows_ranges;
+    let results = request.creations.iter().map(|creation| match parse(creation, knows_ranges) {
         Ok(rule) => {
             state.acls.add(rule);
             AclCreationResult { error_code: 0, error_message: Some(Str::default()) }
@@ -56,7 +57,7 @@ fn is_filter(creation: &AclCreation) -> bool {
 }
 
 /// Reads a rule. The error says in Kafka's words what is wrong with it.
-fn parse(creation: &AclCreation) -> Result<Rule, String> {
+fn parse(creation: &AclCreation, knows_ranges: bool) -> Result<Rule, String> {
     let resource_type = ResourceType::of_code(creation.resource_type);
     if resource_type == Some(ResourceType::Cluster) && *creation.resource_name != *CLUSTER_NAME {
         return Err(format!("The only valid name for the CLUSTER resource is {CLUSTER_NAME}"));
@@ -76,10 +77,10 @@ fn parse(creation: &AclCreation) -> Result<Rule, String> {
         ));
     }
     let host = &creation.host;
-    if host.is_empty() {
+    if knows_ranges && host.is_empty() {
         return Err("Host pattern cannot be null or empty".to_owned());
     }
-    if host.contains('/') && !hosts::is_range(host) {
+    if knows_ranges && host.contains('/') && !hosts::is_range(host) {
         return Err(format!("Invalid CIDR notation '{host}': Could not parse [{host}]"));
     }
     Ok(Rule {

@@ -178,9 +178,10 @@ impl Rule {
         }
     }
 
-    /// Whether the rule is about somebody who asks from there.
-    fn is_about(&self, principal: &Principal, host: &str) -> bool {
-        principal.is_meant_by(&self.principal) && hosts::is_meant_by(host, &self.host)
+    /// Whether the rule is about somebody who asks from there, where ranges of hosts are known or not.
+    fn is_about(&self, principal: &Principal, host: &str, knows_ranges: bool) -> bool {
+        let is_named = *self.host == *host || *self.host == *WILDCARD;
+        principal.is_meant_by(&self.principal) && (is_named || knows_ranges && hosts::is_within(host, &self.host))
     }
 
     /// Whether the rule has its say about an operation. Only a grant reaches further than its own operation.
@@ -201,6 +202,8 @@ pub(crate) struct Acls {
     pub(crate) super_users: BTreeSet<Principal>,
     /// Whether what no rule is about is everyone's: Kafka's `allow.everyone.if.no.acl.found`.
     pub(crate) allow_everyone_if_no_acl_found: bool,
+    /// Whether a host may be a range: all nodes are of Kafka 4.4 or later.
+    pub(crate) knows_ranges: bool,
     rules: BTreeSet<Rule>,
 }
 
@@ -220,7 +223,7 @@ impl Acls {
         let (mut is_granted, mut is_ruled) = (false, false);
         for rule in self.rules.iter().filter(|rule| rule.resource_type == resource_type && rule.covers(name)) {
             is_ruled = true;
-            if rule.is_about(principal, host) && rule.speaks_of(operation) {
+            if rule.is_about(principal, host, self.knows_ranges) && rule.speaks_of(operation) {
                 match rule.permission {
                     Permission::Deny => return false,
                     Permission::Allow => is_granted = true,
@@ -245,7 +248,7 @@ impl Acls {
         }
         let own = |rule: &&Rule| {
             rule.resource_type == resource_type
-                && rule.is_about(principal, host)
+                && rule.is_about(principal, host, self.knows_ranges)
                 && rule.operation.is_none_or(|own| own == operation)
         };
         let (refusals, grants): (Vec<&Rule>, Vec<&Rule>) =
@@ -359,6 +362,9 @@ mod tests {
 
         assert!(may(&from(HOST), "alice", Operation::Read, "a"));
         assert!(!may(&from("10.0.0.1"), "alice", Operation::Read, "a"));
+        let range = from("127.0.0.0/8");
+        assert!(!may(&range, "alice", Operation::Read, "a"));
+        assert!(may(&Acls { knows_ranges: true, ..range }, "alice", Operation::Read, "a"));
     }
 
     #[test]

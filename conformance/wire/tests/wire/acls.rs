@@ -1,5 +1,6 @@
 //! Access rules as an operator makes, finds and removes them.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::create_acls::{AclCreation, CreateAclsRequest};
 use krafka_protocol::api::delete_acls::{DeleteAclsFilter, DeleteAclsRequest};
 use krafka_protocol::api::describe_acls::DescribeAclsRequest;
@@ -199,6 +200,7 @@ fn rules_that_make_no_sense_are_refused_one_by_one() {
 #[test]
 fn hosts_may_be_ranges() {
     run(async |secured| {
+        secured.target.since(KafkaVersion::V4_4, "ranges of hosts (KIP-1276)").await;
         let mut admin = secured.login("admin").await;
         let good = allow(TOPIC, &secured.target.fresh("acl"), READ);
         for host in ["127.0.0.0/8", "::1/64", "127.0.0.1", "localhost", "*"] {

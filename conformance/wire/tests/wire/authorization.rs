@@ -1,5 +1,6 @@
 //! What somebody may do whom access rules allow this and that: who asks is alice, to whom nothing is allowed at first.
 
+use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::create_acls::AclCreation;
 use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
@@ -113,15 +114,30 @@ fn refusals_and_prefixes_and_hosts_count() {
         let (no, yes) = (TOPIC_REFUSED, ErrorCode::NONE);
         assert_eq!(uses(&mut alice, &topic).await, [yes, no, yes, yes]);
 
-        let here =
-            AclCreation { host: "127.0.0.0/8".into(), permission_type: DENY, ..allow(TOPIC, &topic.name, WRITE) };
-        grant(&secured, vec![here]).await;
-        assert_eq!(uses(&mut alice, &topic).await, [no, no, yes, yes]);
-
         let everyone =
             AclCreation { principal: "User:*".into(), permission_type: DENY, ..allow(TOPIC, &topic.name, DESCRIBE) };
         grant(&secured, vec![everyone]).await;
-        assert_eq!(uses(&mut alice, &topic).await, [no; 4]);
+        assert_eq!(uses(&mut alice, &topic).await, [yes, no, no, no]);
+    });
+}
+
+#[test]
+fn ranges_of_hosts_count() {
+    run(async |secured| {
+        secured.target.since(KafkaVersion::V4_4, "ranges of hosts (KIP-1276)").await;
+        let mut alice = secured.login("alice").await;
+        let topic = secured.target.topic(1).await;
+        let deny = |host: &'static str, operation| AclCreation {
+            host: host.into(),
+            permission_type: DENY,
+            ..allow(TOPIC, &topic.name, operation)
+        };
+        let rules = vec![allow(TOPIC, &topic.name, ALL), deny("127.0.0.0/8", WRITE), deny("10.0.0.0/8", READ)];
+
+        grant(&secured, rules).await;
+
+        assert_eq!(produce(&mut alice, &topic.name).await, TOPIC_REFUSED);
+        assert_eq!(fetch(&mut alice, &topic.name).await, ErrorCode::NONE);
     });
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn run_with(
             let (host, port) = bootstrap.rsplit_once(':').expect("host:port");
             let (host, port) = (host.to_owned(), port.parse().expect("a port"));
             let target = Target::named_by(BOOTSTRAP).expect("it is set");
-            let secured = Secured { target, fake: None, host, port, certificates: Certificates::of_real_cluster() };
-            run_on_target(secured, test);
+            let certificates = Certificates::of_real_cluster();
+            run_on(target, async |target| test(Secured { target, fake: None, host, port, certificates }).await);
         }
         Err(_) => {
             let (certificates, tls) = Certificates::made_up();
@@ -70,11 +70,6 @@ pub(crate) fn run_with(
             });
         }
     }
-}
-
-fn run_on_target(secured: Secured, test: impl AsyncFnOnce(Secured)) {
-    let unused = Target::named_by(BOOTSTRAP).expect("it is set");
-    run_on(unused, async |_| test(secured).await);
 }
 
 /// The fake as a real cluster is started.
