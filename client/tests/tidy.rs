@@ -30,7 +30,7 @@ const MAY_AWAIT: &[&str] = &[
     // The fake broker's shells.
     "fake-broker/src/builder.rs",
     "fake-broker/src/blocking.rs",
-    "fake-broker/src/handle/mod.rs",
+    "fake-broker/src/handle/",
     "fake-broker/src/handle/nodes.rs",
     "fake-broker/src/serve/",
     "fake-broker/src/bin/",
@@ -85,7 +85,9 @@ impl Source {
     }
 
     fn is_product(&self) -> bool {
-        self.path.contains("/src/") && !self.path.ends_with("/tests.rs") && !self.path.contains("/tests/")
+        let is_test =
+            self.path.ends_with("/tests.rs") || self.path.ends_with("laws.rs") || self.path.contains("/tests/");
+        self.path.contains("/src/") && !is_test
     }
 
     fn is_pure(&self) -> bool {

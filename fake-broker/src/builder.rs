@@ -102,6 +102,8 @@ impl FakeClusterBuilder {
 
     /// Makes the cluster strict: when its last handle is dropped, it panics if a rule never acted, or if a client asked
     /// for what Kafka refuses because the request itself is wrong. [`FakeCluster::complaints`] tells earlier.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn strict(mut self) -> Self {
         self.config.strict = true;
         self
@@ -120,12 +122,16 @@ impl FakeClusterBuilder {
     }
 
     /// Makes all nodes advertise the APIs of a service that speaks Kafka's protocol and is not Kafka.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn as_service(mut self, profile: Profile) -> Self {
         self.profile = Some(profile);
         self
     }
 
     /// Makes one node advertise the APIs of a service.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn node_service(mut self, node: i32, profile: Profile) -> Self {
         self.profiles.insert(node, profile);
         self
@@ -160,6 +166,8 @@ impl FakeClusterBuilder {
     /// Sets how long an empty group waits for more members before its first rebalance: Kafka's
     /// `group.initial.rebalance.delay.ms`. The default is not at all, as in the configuration that Kafka is shipped
     /// with.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_initial_rebalance_delay(mut self, delay: Duration) -> Self {
         self.config.group_initial_rebalance_delay = delay;
         self
@@ -167,6 +175,8 @@ impl FakeClusterBuilder {
 
     /// Sets the bounds of a member's session timeout: Kafka's `group.min.session.timeout.ms` and
     /// `group.max.session.timeout.ms`. The defaults are 6 s and 30 min.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_session_timeouts(mut self, min: Duration, max: Duration) -> Self {
         self.config.group_min_session_timeout = min;
         self.config.group_max_session_timeout = max;
@@ -174,6 +184,8 @@ impl FakeClusterBuilder {
     }
 
     /// Sets how many members a group may have: Kafka's `group.max.size`. The default is no limit.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_max_size(mut self, members: usize) -> Self {
         self.config.group_max_size = members;
         self
@@ -181,6 +193,8 @@ impl FakeClusterBuilder {
 
     /// Sets how long a member of KIP-848 may be silent: Kafka's `group.consumer.session.timeout.ms`. The default is
     /// 45 s.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_session_timeout(mut self, timeout: Duration) -> Self {
         self.config.group_consumer_session_timeout = timeout;
         self
@@ -188,6 +202,8 @@ impl FakeClusterBuilder {
 
     /// Sets how often members of KIP-848 are to send heartbeats: Kafka's `group.consumer.heartbeat.interval.ms`. The
     /// default is 5 s.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_heartbeat_interval(mut self, interval: Duration) -> Self {
         self.config.group_consumer_heartbeat_interval = interval;
         self
@@ -195,6 +211,8 @@ impl FakeClusterBuilder {
 
     /// Sets how long the coordinator leaves an assignment alone before it makes the next one: Kafka's
     /// `group.consumer.assignment.interval.ms`, which is there since 4.3. The default is 1 s.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_assignment_interval(mut self, interval: Duration) -> Self {
         self.config.group_consumer_assignment_interval = interval;
         self
@@ -202,12 +220,16 @@ impl FakeClusterBuilder {
 
     /// Sets how often regular expressions are resolved anew though no topic has come: Kafka's
     /// `group.consumer.regex.refresh.interval.ms`. The default is 10 min.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_regex_refresh_interval(mut self, interval: Duration) -> Self {
         self.config.group_consumer_regex_refresh_interval = interval;
         self
     }
 
     /// Sets how many members a group of KIP-848 may have: Kafka's `group.consumer.max.size`. The default is no limit.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_max_size(mut self, members: usize) -> Self {
         self.config.group_consumer_max_size = members;
         self
@@ -215,6 +237,8 @@ impl FakeClusterBuilder {
 
     /// Sets which way groups with members may change over to the other protocol: Kafka's
     /// `group.consumer.migration.policy`. The default is both ways, and neither in Kafka 3.9.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn group_consumer_migration_policy(mut self, policy: MigrationPolicy) -> Self {
         self.config.group_consumer_migration_policy = Some(policy);
         self
@@ -222,6 +246,8 @@ impl FakeClusterBuilder {
 
     /// Sets how long committed offsets are kept that nobody uses: Kafka's `offsets.retention.minutes`. The default is
     /// seven days.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn offsets_retention(mut self, retention: Duration) -> Self {
         self.config.offsets_retention = retention;
         self
@@ -229,6 +255,8 @@ impl FakeClusterBuilder {
 
     /// Sets how often expired offsets and empty groups are looked for: Kafka's
     /// `offsets.retention.check.interval.ms`. The default is 10 min.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn offsets_retention_check_interval(mut self, interval: Duration) -> Self {
         self.config.offsets_retention_check_interval = interval;
         self
@@ -236,6 +264,8 @@ impl FakeClusterBuilder {
 
     /// Sets whether the nodes advertise that they take metrics of clients (KIP-714), as those of Kafka do that have a
     /// plugin for it. The default is no: Java's clients push wherever they may.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn client_telemetry(mut self, take: bool) -> Self {
         self.config.client_telemetry = take;
         self
@@ -244,6 +274,8 @@ impl FakeClusterBuilder {
     /// Sets a config of all brokers by Kafka's name of it, as a broker's file does: such as `log.retention.hours`, or
     /// `group.share.record.lock.duration.ms`. It is told by DescribeConfigs, and topics and groups inherit it. What has
     /// a method of its own here is set by that method.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn broker_config(mut self, name: impl Into<Str>, value: impl Into<Str>) -> Self {
         self.config.properties.insert(name.into(), value.into());
         self
@@ -251,6 +283,8 @@ impl FakeClusterBuilder {
 
     /// Sets whether a leader sends consumers to the replica in their rack (KIP-392): Kafka's `replica.selector.class`
     /// with its `RackAwareReplicaSelector`. The default is no: the leader serves all.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn rack_aware_replica_selector(mut self, is_rack_aware: bool) -> Self {
         self.config.rack_aware_replica_selector = is_rack_aware;
         self
@@ -259,6 +293,8 @@ impl FakeClusterBuilder {
     /// Sets how many fetch sessions a node keeps: Kafka's `max.incremental.fetch.session.cache.slots`. The default is
     /// 1000. As in Kafka, eight parts of the cache have an eighth of the slots each and take turns: with fewer than
     /// eight there are no sessions.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn fetch_session_slots(mut self, slots: usize) -> Self {
         self.config.fetch_session_slots = slots;
         self
@@ -266,6 +302,8 @@ impl FakeClusterBuilder {
 
     /// Sets the longest timeout that a producer may give its transactions: Kafka's `transaction.max.timeout.ms`. The
     /// default is 15 min.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transaction_max_timeout(mut self, timeout: Duration) -> Self {
         self.config.transaction_max_timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         self
@@ -273,6 +311,8 @@ impl FakeClusterBuilder {
 
     /// Sets how often coordinators look for transactions that are open for too long: Kafka's
     /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`. The default is 10 s.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transaction_abort_interval(mut self, interval: Duration) -> Self {
         self.config.transaction_abort_interval = interval;
         self
@@ -280,6 +320,8 @@ impl FakeClusterBuilder {
 
     /// Sets after how long without a transaction a transactional id is forgotten: Kafka's
     /// `transactional.id.expiration.ms`. The default is 7 days. They are looked for once in an hour.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transactional_id_expiration(mut self, expiration: Duration) -> Self {
         self.config.transactional_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
         self
@@ -287,6 +329,8 @@ impl FakeClusterBuilder {
 
     /// Sets after how long without a batch a partition forgets a producer: Kafka's `producer.id.expiration.ms`. The
     /// default is one day. They are looked for every ten minutes, and what counts is the timestamp of their batches.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn producer_id_expiration(mut self, expiration: Duration) -> Self {
         self.config.producer_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
         self
@@ -294,12 +338,16 @@ impl FakeClusterBuilder {
 
     /// Sets how long a new transaction coordinator reads its partition: it answers COORDINATOR_LOAD_IN_PROGRESS for so
     /// long after each election. The default is not at all.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn coordinator_load_time(mut self, time: Duration) -> Self {
         self.config.coordinator_load_time = time;
         self
     }
 
     /// Sets how many share sessions a node keeps: Kafka's `group.share.max.share.sessions`. The default is 2000.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn share_session_slots(mut self, slots: usize) -> Self {
         self.config.share_session_slots = slots;
         self
@@ -319,6 +367,8 @@ impl FakeClusterBuilder {
     }
 
     /// Replaces the clock that [`FakeCluster::serve`] and [`FakeCluster::run_timers`] read.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -356,6 +406,8 @@ impl FakeClusterBuilder {
     /// Builds the cluster without any shell: a simulation gives it connections through [`FakeCluster::serve`], and time
     /// through [`FakeCluster::run_timers`]. Node 2 calls itself `broker-2`, port 9092; further listeners have the ports
     /// from 9093 on.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -399,6 +451,8 @@ impl FakeClusterBuilder {
     /// Builds the machine alone, which starts at `now`: a value that is fed with inputs and polled for actions. Two
     /// that are built alike and fed alike do the same, byte for byte, if they are given a
     /// [`start_time_ms`](Self::start_time_ms).
+    ///
+    /// **Unstable:** may change in any release.
     pub fn build_machine(self, now: Instant) -> Cluster {
         let ports = self.listeners().in_memory();
         self.into_machine("broker", |_| ports.clone(), now)

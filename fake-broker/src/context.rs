@@ -158,8 +158,7 @@ impl Context {
 #[cfg(test)]
 impl Context {
     /// A heartbeat of somebody unknown, at node 1.
-    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
-    pub(crate) fn for_test(client_id: Option<&'static str>) -> Self {
+    pub(crate) fn for_test(client_id: Option<&'static str>, now: Instant) -> Self {
         Self {
             request: RequestId(0),
             connection: ConnectionId(0),
@@ -171,7 +170,7 @@ impl Context {
             key: ApiKey::Heartbeat,
             version: 0,
             correlation_id: 0,
-            now: Instant::now(),
+            now,
             wall_ms: 0,
             denials: Vec::new(),
         }

@@ -80,11 +80,15 @@ impl History {
     }
 
     /// Iterates the requests of clients that call themselves so, the oldest first.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn by(&self, client_id: &str) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter().filter(move |event| event.client_id.as_deref() == Some(client_id))
     }
 
     /// Iterates the requests on one connection, the oldest first.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn on_connection(&self, connection: ConnectionId) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter().filter(move |event| event.connection == connection)
     }

@@ -32,8 +32,8 @@ struct Kept {
 }
 
 impl Offsets {
-    /// Stores a position in place of the last one, which may have been further on. It is forgotten at `expires`, if that
-    /// is set, and else when nobody has used it for long.
+    /// Stores a position in place of the last one, which may have been further on. It is forgotten at `expires`, if
+    /// that is set, and else when nobody has used it for long.
     pub(crate) fn commit(
         &mut self,
         now: Instant,

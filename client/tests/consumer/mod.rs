@@ -37,7 +37,8 @@ impl World {
     }
 
     async fn of(builder: FakeClusterBuilder) -> Self {
-        let fake = builder.start_on_pipes();
+        // The records are of 1970, and so is the cluster: else its retention would take them away.
+        let fake = builder.start_time_ms(1_000).start_on_pipes();
         let kafka = Self::connect(&fake, 1).await;
         Self { fake, kafka }
     }

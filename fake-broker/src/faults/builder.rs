@@ -91,6 +91,8 @@ impl RuleBuilder {
     }
 
     /// Only requests on this connection, as the history names it.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn connection(mut self, connection: ConnectionId) -> Self {
         self.text.when.connection = Some(connection.0);
         self
@@ -109,6 +111,8 @@ impl RuleBuilder {
     }
 
     /// Only requests that name a topic by this id; an error is given to the topic alone.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn topic_id(mut self, topic_id: Uuid) -> Self {
         self.text.when.topic_id = Some(Id(topic_id));
         self
@@ -120,6 +124,8 @@ impl RuleBuilder {
     }
 
     /// Only requests about one of these partitions; an error is given to them alone.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn partitions(mut self, topic: impl Into<String>, partitions: impl IntoIterator<Item = i32>) -> Self {
         self.text.when.topic = Some(topic.into());
         self.text.when.partitions = partitions.into_iter().collect();
@@ -133,12 +139,16 @@ impl RuleBuilder {
     }
 
     /// Only requests about this transactional id.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transactional_id(mut self, transactional_id: impl Into<String>) -> Self {
         self.text.when.transactional_id = Some(transactional_id.into());
         self
     }
 
     /// Only requests about the configurations of what has this name: a topic, a broker, a group.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn resource(mut self, name: impl Into<String>) -> Self {
         self.text.when.resource = Some(name.into());
         self
@@ -163,12 +173,16 @@ impl RuleBuilder {
     }
 
     /// Sleeps for this time, counted from now, before it matches anything.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn after(mut self, time: Duration) -> Self {
         self.text.after = time;
         self
     }
 
     /// Matches nothing any more once this time has passed, counted from now.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn until(mut self, time: Duration) -> Self {
         self.text.until_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         self
@@ -212,6 +226,8 @@ impl Rule {
     }
 
     /// The number that the control port calls the rule by.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn id(&self) -> u64 {
         self.id
     }

@@ -74,6 +74,8 @@ impl RuleBuilder {
     }
 
     /// Changes the answer before it is written.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn edit(self, edit: impl Fn(&mut AnyResponse) + Send + Sync + 'static) -> Rule {
         self.install(Action::Edit(Arc::new(edit)))
     }
@@ -85,23 +87,31 @@ impl RuleBuilder {
 
     /// Resets the connection (RST) instead of handling the request, or of answering it. On TCP the client sees a reset;
     /// in memory, too.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn reset_connection(self) -> Rule {
         self.install(Action::ResetConnection)
     }
 
     /// Leaves what the rule names (a topic, a partition, a group) out of the answer; if it names nothing, the answer's
     /// first entity.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn drop_entity(self) -> Rule {
         self.install(Action::DropEntity)
     }
 
     /// Answers twice what the rule names; if it names nothing, the answer's first entity.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn duplicate_entity(self) -> Rule {
         self.install(Action::DuplicateEntity)
     }
 
     /// Sets a field of the answer, in the parts that the rule names. The field is called by the names that our structs
     /// give it and those around it, with dots between: `topics.partitions.leader_id`.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -112,43 +122,59 @@ impl RuleBuilder {
 
     /// Gives a wrong hint, or none, in the parts of the answer that the rule names. Answers without room for it are
     /// left alone, and do not count.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn hint(self, hint: Hint) -> Rule {
         self.install(Action::Hint(hint))
     }
 
     /// Writes the answer as another version of the API has it, under the version that was asked for.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn layout(self, version: i16) -> Rule {
         self.install(Action::Layout(version))
     }
 
     /// Harms the bytes of the answer.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn damage(self, damage: Damage) -> Rule {
         self.install(Action::Damage(damage))
     }
 
     /// Writes the answer in pieces of so many bytes, with a pause between them.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn chunk(self, bytes: usize, pause: Duration) -> Rule {
         self.damage(Damage::Chunk { bytes, pause })
     }
 
     /// Does something to the cluster just before the request is handled, or just before it is answered if
     /// [after handling](Self::after_handling).
+    ///
+    /// **Unstable:** may change in any release.
     pub fn change_cluster(self, operation: Operation) -> Rule {
         self.install(Action::ChangeCluster(operation))
     }
 
     /// Refuses the new connection; on TCP, where the system has taken it already, it is reset at once. Only for rules
     /// that begin with [`when_connecting`](crate::FakeCluster::when_connecting).
+    ///
+    /// **Unstable:** may change in any release.
     pub fn refuse(self) -> Rule {
         self.install(Action::Refuse)
     }
 
     /// Takes the new connection, and reads from it only after this time.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn slow_accept(self, time: Duration) -> Rule {
         self.install(Action::SlowAccept(time))
     }
 
     /// Takes the new connection, and never reads from it.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn black_hole(self) -> Rule {
         self.install(Action::BlackHole)
     }

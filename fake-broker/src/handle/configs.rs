@@ -10,6 +10,8 @@ impl FakeCluster {
     /// Sets a config of a topic by Kafka's name of it, such as `retention.ms`; `None` lets the brokers' value
     /// hold again.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If Kafka would refuse it.
@@ -20,6 +22,8 @@ impl FakeCluster {
     /// Sets a config of all brokers that can change at run time, such as `log.retention.ms`; `None` lets what they were
     /// built with hold again.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If Kafka would refuse it.
@@ -29,6 +33,8 @@ impl FakeCluster {
 
     /// Sets a config of a subscription to the metrics of clients: `metrics`, `interval.ms` or `match`. Clients push if
     /// the cluster was built with [`client_telemetry`](crate::FakeClusterBuilder::client_telemetry).
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///

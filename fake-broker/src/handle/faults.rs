@@ -27,6 +27,8 @@ impl FakeCluster {
 
     /// Begins a rule about new connections: they can be refused, accepted late, or never read from.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// ```
     /// use krafka_fake_broker::FakeCluster;
     ///
@@ -41,6 +43,8 @@ impl FakeCluster {
     }
 
     /// Puts a rule to work that is written in JSON, in the form that the control port takes.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Errors
     ///
@@ -61,6 +65,8 @@ impl FakeCluster {
 
     /// Returns what a test should not pass over: rules that have not acted, and, if the cluster is
     /// [strict](crate::FakeClusterBuilder::strict), requests that Kafka refuses because they are wrong in themselves.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn complaints(&self) -> Vec<String> {
         self.look(complaints)
     }

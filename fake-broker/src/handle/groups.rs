@@ -17,6 +17,8 @@ impl FakeCluster {
 
     /// Sets something for one group, by Kafka's name of it, such as `consumer.session.timeout.ms`; `None` lets the
     /// cluster's setting hold again.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn set_group_config(&self, group: &str, name: &str, value: Option<&str>) {
         self.control(|state, _| state.set_group_config(&group.into(), &name.into(), value.map(Str::from)));
     }
@@ -33,6 +35,8 @@ impl FakeCluster {
     }
 
     /// Commits an offset for a group, as its members do, whether there are any or not.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
         let committed = Committed { offset, leader_epoch: -1, metadata: metadata.into() };
         self.control(|state, now| {

@@ -32,6 +32,8 @@ impl FakeCluster {
 
     /// Raises a partition's leader epoch while its leader stays: clients that know the old epoch are fenced.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such partition.
@@ -43,6 +45,8 @@ impl FakeCluster {
     /// Elects a replica that never got what was written from `offset` on, as an unclean election does: the records from
     /// there on are lost, acknowledged or not, and the leader epoch rises. The batch that holds `offset` goes as a
     /// whole.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -56,6 +60,8 @@ impl FakeCluster {
     /// watermark back, until it is thrown out of the in-sync replicas 30 s (`replica.lag.time.max.ms`) after the leader
     /// got more. If it is made the leader then, what it lacks is lost for everyone: an unclean election.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If the node has no replica of the partition, or leads it.
@@ -66,6 +72,8 @@ impl FakeCluster {
 
     /// Lets a follower fetch again that [`lag`](Self::lag) stopped: it catches up, and is in sync.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If the node has no replica of the partition.
@@ -75,11 +83,15 @@ impl FakeCluster {
     }
 
     /// Returns the in-sync replicas of a partition.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn in_sync_replicas(&self, topic: &str, partition: i32) -> Vec<i32> {
         self.look(|state| state.topics.partition(topic, partition).map(|found| found.isr.clone()).unwrap_or_default())
     }
 
     /// Keeps reassignments of partitions from ending, so that they can be listed and cancelled; or lets them end.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn hold_reassignments(&self, hold: bool) {
         self.control(|state, now| {
             state.reassignments.held = hold;

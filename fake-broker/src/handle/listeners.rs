@@ -20,6 +20,8 @@ impl FakeCluster {
     }
 
     /// Returns the addresses of all nodes for clients of one listener. It is empty if there is no such listener.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn bootstrap_of(&self, listener: SecurityProtocol) -> String {
         self.look(|state| {
             let with_it = state.nodes.iter().filter(|(_, node)| node.ports.contains_key(&listener));
@@ -34,6 +36,8 @@ impl FakeCluster {
     }
 
     /// Returns where a node listens for clients of one listener: host and port.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn address_of(&self, node: i32, listener: SecurityProtocol) -> Option<(Str, u16)> {
         self.look(|state| {
             let node = state.nodes.find(node)?;
@@ -44,6 +48,8 @@ impl FakeCluster {
     /// Serves one connection of one of a node's listeners until either side closes it. A stream that came to a TLS
     /// listener has the handshake still before it.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future closes the connection.
@@ -53,6 +59,8 @@ impl FakeCluster {
 
     /// Gives all nodes another certificate, as an operator does before the old one expires. New connections see it;
     /// those that are open stay.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Errors
     ///

@@ -92,6 +92,8 @@ impl FakeCluster {
     /// Serves one connection of a node until either side closes it. This is what a simulation calls for each stream
     /// that it accepted.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future closes the connection.
@@ -101,6 +103,8 @@ impl FakeCluster {
 
     /// Wakes the cluster at its deadlines (long polls, session timeouts, delays), for as long as it is awaited. Only a
     /// cluster from [`FakeClusterBuilder::build`] needs it.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Cancel safety
     ///
@@ -132,6 +136,8 @@ impl FakeCluster {
 
     /// Opens the control port, over which a test in any language breaks the cluster on purpose and looks into it: HTTP
     /// with JSON, as `CONTROL.md` describes. Returns where it is. It closes with the cluster.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Errors
     ///

@@ -46,6 +46,8 @@ impl FakeCluster {
 
     /// Takes a node down, and with it what it had not saved.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -62,6 +64,8 @@ impl FakeCluster {
     /// [`resume`](Self::resume). Its partitions stay with it, as in Kafka until `broker.session.timeout.ms` is over;
     /// the other nodes' timers go on.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -70,6 +74,8 @@ impl FakeCluster {
     }
 
     /// Lets a paused node go on.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -85,6 +91,8 @@ impl FakeCluster {
 
     /// Refuses new connections to a node, which stays up and keeps those that it has; or takes them again.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -93,6 +101,8 @@ impl FakeCluster {
     }
 
     /// Leaves a live node out of Metadata and DescribeCluster, or names it again. It serves all the same.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -104,6 +114,8 @@ impl FakeCluster {
     /// Changes where a node says it is. On TCP it listens there from now on, if the host is 127.0.0.1; connections that
     /// there are stay.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -112,6 +124,8 @@ impl FakeCluster {
     }
 
     /// Adds a node with the next free id, and returns that. It listens like the others, and has no partitions yet.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Errors
     ///
@@ -136,6 +150,8 @@ impl FakeCluster {
 
     /// Takes a node out of the cluster for good. Partitions keep it among their replicas, as in Kafka.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -146,6 +162,8 @@ impl FakeCluster {
     /// Freezes what a node answers to Metadata, DescribeTopicPartitions, DescribeCluster and FindCoordinator: it knows
     /// the cluster as it is now, however it changes, until [`thaw_metadata`](Self::thaw_metadata).
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -155,6 +173,8 @@ impl FakeCluster {
 
     /// Lets a node know the cluster as it is.
     ///
+    /// **Unstable:** may change in any release.
+    ///
     /// # Panics
     ///
     /// If there is no such node.
@@ -163,6 +183,8 @@ impl FakeCluster {
     }
 
     /// Forgets all fetch sessions of a node, as when its cache is full of others.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -174,16 +196,22 @@ impl FakeCluster {
     /// Puts another cluster in the place of this one: its id changes, and clients that came before are told to
     /// rebootstrap (129) in Metadata from version 13 on, and in ApiVersions from version 5 on if they say whom they
     /// mean.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn swap_cluster_id(&self) {
         self.expect(Operation::SwapClusterId { cluster_id: None });
     }
 
     /// Moves the cluster's time of day, forward or back. Timers are not touched: they count time that passes.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn jump_clock(&self, by_ms: i64) {
         self.expect(Operation::JumpClock { by_ms });
     }
 
     /// Does something to the cluster that is given as data.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Errors
     ///
@@ -194,6 +222,8 @@ impl FakeCluster {
 
     /// Returns a copy of the cluster as it is, that goes its own way: a machine without sockets, which a test feeds
     /// with [`Input`](crate::Input)s to see what the cluster would do.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn snapshot(&self) -> Cluster {
         self.running.shared.look(Clone::clone)
     }

@@ -116,12 +116,16 @@ impl FakeCluster {
 
     /// Deletes what the topics need not keep any longer (`retention.ms`, `retention.bytes`), which otherwise happens
     /// every five minutes.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn apply_retention(&self) {
         self.control(|state, now| state.apply_retention(now));
     }
 
     /// Compacts a partition now, up to its last stable offset: whatever its topic's `cleanup.policy` is, and however
     /// dirty it is. A tombstone stays for the topic's `delete.retention.ms` after the first compaction that meets it.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -133,6 +137,8 @@ impl FakeCluster {
 
     /// Forgets what a partition knows of its idempotent producers, as a broker does after `producer.id.expiration.ms`:
     /// it takes any sequence from each of them then, and recognises no repetition of what came before.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn forget_producers(&self, topic: &str, partition: i32) {
         self.control(|state, _| {
             if let Some(partition) = state.topics.partition_mut(topic, partition) {

@@ -10,11 +10,15 @@ use crate::transactions::{self, TransactionView};
 
 impl FakeCluster {
     /// Returns how a transactional id stands, or `None` if nobody ever used it or it is forgotten.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transaction(&self, transactional_id: &str) -> Option<TransactionView> {
         self.look(|state| state.transactions.find(transactional_id).map(TransactionView::from))
     }
 
     /// Returns the transactional ids that are known.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transactional_ids(&self) -> Vec<Str> {
         self.look(|state| state.transactions.iter().map(|(id, _)| id.clone()).collect())
     }
@@ -23,6 +27,8 @@ impl FakeCluster {
     /// and the partitions are not told. The id stays in `PrepareCommit` or `PrepareAbort`, what comes next of its
     /// producer is answered CONCURRENT_TRANSACTIONS, and readers of committed records see nothing of the transaction
     /// or of what comes behind it, until [`release_markers`](Self::release_markers).
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// ```
     /// use krafka_fake_broker::FakeCluster;
@@ -40,18 +46,24 @@ impl FakeCluster {
     }
 
     /// Lets the markers of a transactional id go, those that were held back and those to come.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn release_markers(&self, transactional_id: &str) {
         self.control(|state, now| transactions::release(state, transactional_id, now));
     }
 
     /// Forgets a transactional id, as a coordinator does after `transactional.id.expiration.ms`: its producer is told
     /// INVALID_PRODUCER_ID_MAPPING then. Says if it was there, and no transaction was open.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn forget_transactional_id(&self, transactional_id: &str) -> bool {
         self.control(|state, _| state.transactions.forget(transactional_id))
     }
 
     /// Returns the node that coordinates a transactional id, or -1 when nobody does: its partition of
     /// `__transaction_state` has no leader.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn transaction_coordinator(&self, transactional_id: &str) -> i32 {
         self.control(|state, _| {
             coordinators::ensure_topic(state, CoordinatorKind::Transaction);
@@ -61,6 +73,8 @@ impl FakeCluster {
 
     /// Makes a node the coordinator of a transactional id, and of all that share its partition of
     /// `__transaction_state`: that partition's leader moves. What is open stays open.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -73,6 +87,8 @@ impl FakeCluster {
 
     /// Returns the records of a partition that a reader of committed records could read: those of aborted transactions
     /// are left out, and those from the first undecided one on.
+    ///
+    /// **Unstable:** may change in any release.
     ///
     /// # Panics
     ///
@@ -105,6 +121,8 @@ impl FakeCluster {
     }
 
     /// Returns the first offset of a partition that a reader of committed records does not see.
+    ///
+    /// **Unstable:** may change in any release.
     pub fn last_stable_offset(&self, topic: &str, partition: i32) -> Option<i64> {
         self.look(|state| Some(state.topics.partition(topic, partition)?.log.last_stable_offset()))
     }

@@ -1,7 +1,7 @@
 //! ListTransactions (66): the transactional ids that a node coordinates.
 //!
-//! All filters must hold at once. A pattern is a regular expression in RE2's language (KIP-1152), which the crate `regex`
-//! reads as well: what it knows and RE2 does not is not refused here.
+//! All filters must hold at once. A pattern is a regular expression in RE2's language (KIP-1152), which the crate
+//! `regex` reads as well: what it knows and RE2 does not is not refused here.
 
 use krafka_protocol::api::list_transactions::{
     ListTransactionsRequest, ListTransactionsResponse, TransactionState as Listed,

@@ -1,7 +1,7 @@
 //! OffsetFetch (9): how far groups have read.
 //!
-//! A group or partition that nobody knows has no offsets, which is no error: -1. With `require_stable`, an offset that a
-//! transaction may yet change is not told (KIP-447).
+//! A group or partition that nobody knows has no offsets, which is no error: -1. With `require_stable`, an offset that
+//! a transaction may yet change is not told (KIP-447).
 
 use krafka_protocol::api::offset_fetch::{
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse, OffsetFetchResponseGroup,

@@ -1,7 +1,7 @@
 //! What a share fetch finds in the log of a partition: how much there is, and which records its member gets.
 
 use bytes::{Bytes, BytesMut};
-use krafka_protocol::records::BatchHeader;
+use krafka_protocol::records::{AbortedTxn, BatchHeader};
 
 use crate::groups::share::{self, Acquired, Extent, Settings, ShareKey, Wish};
 use crate::state::State;
@@ -60,7 +60,20 @@ fn read(
     let fetch_offset = partition.next_fetch_offset();
     let limit = if settings.read_committed { log.last_stable_offset() } else { log.high_watermark() };
     let records = log.read(fetch_offset, limit, max_bytes, at_least_one);
-    Some((fetch_offset, Vec::new(), records))
+    let mut aborted = Vec::new();
+    if settings.read_committed {
+        let transactions: Vec<&AbortedTxn> = log.aborted(fetch_offset, limit).collect();
+        let is_of_one = |header: &BatchHeader| {
+            transactions.iter().any(|aborted| {
+                aborted.producer_id == header.producer_id
+                    && (aborted.first_offset..=aborted.last_offset).contains(&header.base_offset)
+            })
+        };
+        let whole = batches(&records).into_iter();
+        let gone = whole.filter(|(_, bytes)| BatchHeader::peek(bytes).is_ok_and(|header| is_of_one(&header)));
+        aborted.extend(gone.map(|(extent, _)| extent));
+    }
+    Some((fetch_offset, aborted, records))
 }
 
 /// The whole batches of what was read, each with the offsets that it covers.

@@ -161,8 +161,8 @@ impl Producers {
         Ok(true)
     }
 
-    /// Takes note of a batch that is in the log now; `log_append_time` is the broker's time, or -1. An aborted transaction
-    /// that had records here, and that the batch ends, is returned.
+    /// Takes note of a batch that is in the log now; `log_append_time` is the broker's time, or -1. An aborted
+    /// transaction that had records here, and that the batch ends, is returned.
     pub(crate) fn appended(&mut self, batch: &Batch, log_append_time: i64) -> Option<AbortedTxn> {
         let header = batch.header();
         let timestamp = if log_append_time >= 0 { log_append_time } else { header.max_timestamp };

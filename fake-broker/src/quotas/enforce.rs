@@ -1,7 +1,7 @@
 //! Where quotas take hold: after a request was carried out, before its answer is written.
 //!
-//! A fetch whose answer is too much gets an empty one, as in Kafka; here its session has taken note of what was not sent,
-//! where Kafka's has not. The next fetch has the records, and with them all that is new.
+//! A fetch whose answer is too much gets an empty one, as in Kafka; here its session has taken note of what was not
+//! sent, where Kafka's has not. The next fetch has the records, and with them all that is new.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ pub(crate) fn throttle(
     (!wait.is_zero()).then_some(wait)
 }
 
-/// Counts partitions that are about to be made or deleted. From the strict version on, a client that has gone too far is
-/// refused; before, it is only told to wait.
+/// Counts partitions that are about to be made or deleted. From the strict version on, a client that has gone too far
+/// is refused; before, it is only told to wait.
 pub(crate) fn check_mutation(
     state: &mut State,
     cx: &Context,

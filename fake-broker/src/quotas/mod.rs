@@ -120,8 +120,8 @@ impl Quotas {
         limit as i32
     }
 
-    /// Counts partitions that are made or deleted. Where `is_strict`, says whether that is too much now; else the client
-    /// only has to wait afterwards, as those do who do not know the error.
+    /// Counts partitions that are made or deleted. Where `is_strict`, says whether that is too much now; else the
+    /// client only has to wait afterwards, as those do who do not know the error.
     pub(crate) fn may_mutate(&mut self, cx: &Context, partitions: usize, is_strict: bool) -> bool {
         // There is one controller, whoever hands on the request.
         let Some((key, limit)) = self.find(Limited::Mutations, cx) else { return true };
@@ -184,10 +184,11 @@ mod tests {
         quotas.set(&entity, &"producer_byte_rate".into(), Some(value));
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
     #[test]
     fn names_come_before_defaults_and_both_before_one() {
         let (alice, app) = (|| Some(Some(Str::from("ANONYMOUS"))), || Some(Some(Str::from("app"))));
-        let cx = Context::for_test(Some("app"));
+        let cx = Context::for_test(Some("app"), std::time::Instant::now());
         let order = [
             (None, Some(None)),
             (None, app()),

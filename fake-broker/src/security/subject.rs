@@ -1,4 +1,5 @@
-//! The subject of a client's certificate, in the form that Java gives it (RFC 2253): who the client is on a TLS listener.
+//! The subject of a client's certificate, in the form that Java gives it (RFC 2253): who the client is on a TLS
+//! listener.
 //!
 //! The last part comes first, attributes without a name of their own are numbers, and their values are hexadecimal.
 //! Only as much of a certificate is read as lies before its subject; TLS has checked the rest.

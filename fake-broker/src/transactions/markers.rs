@@ -2,9 +2,9 @@
 //!
 //! A coordinator decides first and tells the partitions then. A partition without a leader, or with fewer replicas in
 //! sync than it must have, is told when that is over; one that is gone needs not be told. Until all are, the
-//! transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for which
-//! Kafka waits. Here it is over before the answer to EndTxn is written, where Kafka takes some
-//! milliseconds more; a control holds the markers of an id back for as long as a test likes.
+//! transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for
+//! which Kafka waits. Here it is over before the answer to EndTxn is written, where Kafka takes some milliseconds
+//! more; a control holds the markers of an id back for as long as a test likes.
 
 use std::time::Instant;
 

@@ -112,8 +112,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// `CONCURRENT_TRANSACTIONS` while a transaction ends, `PRODUCER_FENCED` if what the producer expects has since been
-    /// given to another. Kafka fails itself when it is asked for an epoch before the last one of an id.
+    /// `CONCURRENT_TRANSACTIONS` while a transaction ends, `PRODUCER_FENCED` if what the producer expects has since
+    /// been given to another. Kafka fails itself when it is asked for an epoch before the last one of an id.
     pub(crate) fn initialise(
         &mut self,
         expected: Option<IdAndEpoch>,

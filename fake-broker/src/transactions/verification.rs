@@ -13,6 +13,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::Context;
 use crate::coordinators::{self, CoordinatorKind};
+use crate::faults::KafkaVersion;
 use crate::producer_ids::IdAndEpoch;
 use crate::state::State;
 
@@ -67,7 +68,9 @@ pub(crate) fn admit(
         return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
     let adds = client == Client::BumpsEpochs;
-    if !led.log.producers.begin_verification(producer, base_sequence, adds, cx.wall_ms)? {
+    // Kafka 4.0 did not insist on it.
+    let begins_at_zero = adds && state.nodes.find(cx.node).is_some_and(|node| node.version >= KafkaVersion::V4_1);
+    if !led.log.producers.begin_verification(producer, base_sequence, begins_at_zero, cx.wall_ms)? {
         return Ok(());
     }
     let answer = match coordinators::find(state, CoordinatorKind::Transaction, id) {

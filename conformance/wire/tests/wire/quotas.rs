@@ -1,5 +1,5 @@
-//! Quotas: how they are set and seen, and how they hold clients back. The clients are users of their own, so that nobody
-//! else feels it.
+//! Quotas: how they are set and seen, and how they hold clients back. The clients are users of their own, so that
+//! nobody else feels it.
 
 use std::time::Duration;
 
@@ -113,7 +113,8 @@ async fn muted(wire: &mut Wire) -> Duration {
     begun.elapsed()
 }
 
-/// Whether a throttle is that of 1,000 bytes a second too many for ten seconds, give or take what surrounds the records.
+/// Whether a throttle is that of 1,000 bytes a second too many for ten seconds, give or take what surrounds the
+/// records.
 fn is_about_a_second(throttle_ms: i32) -> bool {
     (800..=1500).contains(&throttle_ms)
 }

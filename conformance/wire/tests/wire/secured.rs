@@ -1,7 +1,7 @@
 //! A cluster with a listener of each kind, an authorizer, and three users.
 //!
-//! The fake is made so. A real one is named by its plain listener, and has the others two, three and four ports above it,
-//! as `real-kafka` lays them out; its certificates are in a directory:
+//! The fake is made so. A real one is named by its plain listener, and has the others two, three and four ports above
+//! it, as `real-kafka` lays them out; its certificates are in a directory:
 //!
 //! ```text
 //! real-kafka start 4.4.0 --sasl --tls --dir DIR --prop allow.everyone.if.no.acl.found=false

@@ -4,12 +4,16 @@
 use std::time::Duration;
 
 use krafka_fake_broker::{FakeCluster, KafkaVersion};
+use krafka_protocol::api::incremental_alter_configs::{
+    AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
+};
 use krafka_protocol::api::share_fetch::{FetchPartition, FetchTopic, ForgottenTopic, ShareFetchRequest};
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use crate::records::{batch, written};
 use crate::share_member::{ACCEPT, RELEASE, RENEW, ShareMember, acquired};
-use crate::target::{on_fake, run, run_on_three};
+use crate::target::{Target, on_fake, run, run_on_three};
+use crate::transactional::{END, Producer};
 
 /// Records are acquired once, and come with the batches that hold them.
 #[test]
@@ -32,6 +36,37 @@ fn records_are_acquired_by_one_member_only() {
         assert_eq!(acquired(partition), [(0, 2, 1)]);
         assert_eq!(other, []);
     });
+}
+
+/// SH-16: what was aborted, and what says so, is given to nobody; what comes behind it is.
+#[test]
+fn aborted_records_are_not_given_to_a_group_that_reads_committed() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_2, "ShareFetch 2").await;
+        let (group, topic) = (target.fresh("share"), target.topic(1).await);
+        only_committed(&target, &group).await;
+        let mut member = ShareMember::reading(&target, &group, &topic, "m1").await;
+        let mut producer = Producer::new(&target).await;
+        assert_eq!(producer.send_when_ready(&topic, 0, &["gone", "too"]).await, 0);
+        producer.finish(END, false).await;
+
+        assert_eq!(written(&mut target.connect().await, &topic, batch(&["kept"])).await, 3);
+
+        assert_eq!(member.poll_until().await, [(3, 3, 1)]);
+    });
+}
+
+/// Lets a group see only what is committed.
+async fn only_committed(target: &Target, group: &Str) {
+    let config = AlterableConfig {
+        name: "share.isolation.level".into(),
+        config_operation: 0,
+        value: Some("read_committed".into()),
+    };
+    let resource = AlterConfigsResource { resource_type: 32, resource_name: group.clone(), configs: vec![config] };
+    let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only: false };
+    let answer = target.connect().await.call(request, 1).await.responses.remove(0);
+    assert_eq!(answer.error_code, 0, "{:?}", answer.error_message);
 }
 
 /// FI-12: a request says who asks; one that renews locks asks for nothing else.

@@ -261,7 +261,7 @@ fn batch_behind_one_that_was_refused_is_out_of_order() {
 #[test]
 fn newer_transaction_begins_with_sequence_0() {
     run(async |target| {
-        target.since(BUMPS, "epochs for each transaction").await;
+        target.since(KafkaVersion::V4_1, "first batches of transactions that begin with sequence 0").await;
         let topic = target.topic(1).await;
         let mut producer = Producer::new(&target).await;
 

@@ -11,8 +11,8 @@
 //! ILLEGAL_SASL_STATE and then closed. Afterwards, and on a listener without SASL, both SASL requests are answered
 //! so and nothing is closed.
 //!
-//! Where sessions have an end, a handshake begins anew (KIP-368), but not twice in a second; who uses a connection after
-//! the end is cut off. The one who logs in again must be the same, by the same mechanism.
+//! Where sessions have an end, a handshake begins anew (KIP-368), but not twice in a second; who uses a connection
+//! after the end is cut off. The one who logs in again must be the same, by the same mechanism.
 
 mod mechanism;
 pub(crate) mod oauthbearer;

@@ -130,8 +130,8 @@ impl Exchange {
         Self { mechanism, challenge: None }
     }
 
-    /// Takes the client's next message, and answers it; at the end with who it is. `find` looks a claim's credential up,
-    /// `chance` makes our part of the nonce.
+    /// Takes the client's next message, and answers it; at the end with who it is. `find` looks a claim's credential
+    /// up, `chance` makes our part of the nonce.
     pub(super) fn step(
         &mut self,
         message: &[u8],
@@ -245,7 +245,8 @@ mod tests {
         let (challenge, nobody) = exchange.step(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO", find, chance).expect("a user");
         let server_first = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
         assert_eq!((&challenge[..], nobody), (&server_first[..], None));
-        let client_final = b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+        let client_final = b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+            p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
         let mut forged = exchange.clone();
         let (answer, who) = exchange.step(client_final, find, chance).expect("the proof holds");
 
