@@ -253,3 +253,45 @@ fn every_file_says_what_it_is() {
 
     report("These files do not begin with `//!`, one sentence on what they are:", &faults);
 }
+
+/// What the page of `krafka::testing` names is stable; everything else that a test can call says that it is not.
+#[test]
+fn the_fake_says_what_may_change() {
+    let page = fs::read_to_string(root().join("client/src/testing.rs")).expect("the page");
+    let (_, list) = page.split_once("# What is stable").expect("the list");
+    let (list, _) = list.split_once("\n//! # ").expect("a section behind it");
+    let mut stable = std::collections::BTreeSet::new();
+    for entry in list.split("\n//! * [`").skip(1) {
+        let (owner, names) = entry.split_once("`]: ").expect("names behind the type");
+        stable.extend(names.split('`').skip(1).step_by(2).map(|name| format!("{owner}::{name}")));
+    }
+    let owners: std::collections::BTreeSet<_> = stable.iter().filter_map(|name| name.split("::").next()).collect();
+
+    let (mut faults, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
+    for source in sources().iter().filter(|source| source.path.starts_with("fake-broker/src/")) {
+        let (mut owner, mut is_marked) = ("", false);
+        for (number, line) in source.lines() {
+            if let Some(begun) = line.strip_prefix("impl") {
+                owner = begun.trim_start().split([' ', '<']).next().unwrap_or_default();
+                owner = if line.contains(" for ") || !owners.contains(owner) { "" } else { owner };
+            }
+            is_marked |= line.contains("/// **Unstable:**");
+            let Some(function) = line.strip_prefix("    pub ") else { continue };
+            let Some((_, function)) = function.split_once("fn ") else { continue };
+            let name = function.split(['(', '<']).next().unwrap_or_default();
+            if !owner.is_empty() {
+                let name = format!("{owner}::{name}");
+                if stable.contains(&name) == is_marked {
+                    faults.push(format!("{}:{number}: {name}", source.path));
+                }
+                seen.insert(name);
+            }
+            is_marked = false;
+        }
+    }
+    faults.extend(stable.difference(&seen).map(|name| format!("{name}: there is no such function")));
+    report(
+        "These are either on the page of krafka::testing or marked as **Unstable:**, not both and not neither:",
+        &faults,
+    );
+}

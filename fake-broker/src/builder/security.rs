@@ -31,8 +31,6 @@ impl FakeClusterBuilder {
     }
 
     /// Adds a user who may log in by every mechanism that takes a password: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512.
-    ///
-    /// **Unstable:** may change in any release.
     pub fn user(mut self, user: impl Into<Str>, password: impl Into<Str>) -> Self {
         self.users.push((user.into(), password.into()));
         self
