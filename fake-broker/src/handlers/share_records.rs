@@ -65,7 +65,9 @@ fn read(
         let transactions: Vec<&AbortedTxn> = log.aborted(fetch_offset, limit).collect();
         let is_of_one = |header: &BatchHeader| {
             transactions.iter().any(|aborted| {
+                // The mark that ends a transaction is given with what follows it: clients know it and pass over it.
                 aborted.producer_id == header.producer_id
+                    && !header.attributes.is_control()
                     && (aborted.first_offset..=aborted.last_offset).contains(&header.base_offset)
             })
         };

@@ -254,8 +254,15 @@ fn preferred_leader_is_elected() {
         assert_eq!(reassign(&mut wire, &name, 0, Some(&[2, 1])).await.0, "NONE");
         assert_eq!(replicas_are(&mut wire, &name, &[2, 1]).await, (1, 0));
         assert_eq!(elect(&mut wire, 0, &name, 0).await, ("NONE", "NONE"));
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-        assert_eq!(replicas_are(&mut wire, &name, &[2, 1]).await, (2, 1));
+        let mut led = (1, 0);
+        for _ in 0..100 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            led = replicas_are(&mut wire, &name, &[2, 1]).await;
+            if led.0 == 2 {
+                break;
+            }
+        }
+        assert_eq!(led, (2, 1));
 
         let all = ElectLeadersRequest { topic_partitions: None, ..ElectLeadersRequest::default() };
         let results = wire.call(all, 2).await.replica_election_results;

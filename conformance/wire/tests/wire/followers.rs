@@ -1,5 +1,6 @@
 //! Followers on the wire, on a cluster of three nodes: what they refuse, what they serve, and whom they name.
 
+use krafka_protocol::ApiKey;
 use krafka_protocol::api::fetch::FetchRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::api::offset_for_leader_epoch::{
@@ -23,7 +24,7 @@ fn follower_refuses_records_and_names_the_leader_from_version_10_on() {
         let topic = followed(&target).await;
         for node in [2, 3] {
             let mut wire = target.node(node).await;
-            for version in 8..=13 {
+            for version in target.spoken(ApiKey::Produce, 8..=13).await {
                 let answer = wire.call(produce_request(&topic, -1, Some(batch(&["b"]))), version).await;
                 let refused = &answer.responses[0].partition_responses[0];
                 let named: Vec<_> = answer.node_endpoints.iter().map(|endpoint| endpoint.node_id).collect();
