@@ -11,6 +11,7 @@ use krafka_protocol::api::offset_commit::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
+use super::commits;
 use crate::context::{Context, Outcome};
 use crate::groups::{self, Committer};
 use crate::offsets::Committed;
@@ -29,10 +30,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
     let refused = |topic: usize, partition: &OffsetCommitRequestPartition| match &names[topic] {
         None if cx.version >= 10 => Some(ErrorCode::UNKNOWN_TOPIC_ID),
         None => Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-        Some(name) => cx.partition_error(state, Operation::Read, name, partition.partition_index).or_else(|| {
-            let exists = state.topics.partition(name, partition.partition_index).is_some();
-            (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
-        }),
+        Some(name) => commits::refused(state, cx, name, partition.partition_index),
     };
     let mut errors: Vec<Vec<ErrorCode>> = Vec::with_capacity(request.topics.len());
     for (index, topic) in request.topics.iter().enumerate() {
@@ -72,13 +70,8 @@ fn check(
     let (groups, image) = groups::at(state, cx.node);
     let scope = groups.check_commit(&image, &by, cx.now).map_err(|refusal| refusal.error)?;
     for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
-        let id = name.as_ref().and_then(|name| state.topics.by_name(name)).map(|topic| topic.id).unwrap_or_default();
-        for (partition, _) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
-            let error = scope.check(id, partition.partition_index);
-            if !error.is_ok() {
-                return Err(error);
-            }
-        }
+        let left = topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok());
+        commits::check(state, &scope, name.as_ref(), left.map(|(partition, _)| partition.partition_index))?;
     }
     Ok(())
 }
@@ -91,7 +84,6 @@ fn commit(
     names: &[Option<Str>],
     errors: &mut [Vec<ErrorCode>],
 ) {
-    let limit = state.config.offset_metadata_max_bytes;
     // Versions 2 to 4 say how long the offsets are to be kept; -1 leaves it to the broker.
     let keep = u64::try_from(request.retention_time_ms).ok().filter(|_| (2..=4).contains(&cx.version));
     let expires = keep.and_then(|ms| cx.now.checked_add(Duration::from_millis(ms)));
@@ -99,8 +91,7 @@ fn commit(
         let Some(name) = name else { continue };
         for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
             let metadata = partition.committed_metadata.clone().unwrap_or_default();
-            // Kafka counts UTF-16 units, whatever the setting's name says.
-            if metadata.encode_utf16().count() > limit {
+            if commits::is_too_long(state, &metadata) {
                 *error = ErrorCode::OFFSET_METADATA_TOO_LARGE;
                 continue;
             }

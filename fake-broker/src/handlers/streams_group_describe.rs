@@ -11,11 +11,9 @@ use krafka_protocol::api::streams_group_describe::{
 use krafka_protocol::api::streams_group_heartbeat as told;
 use krafka_protocol::{ErrorCode, Str};
 
-use super::operations;
+use super::{described, operations};
 use crate::context::{Context, Outcome};
 use crate::groups::streams::{self, InternalTopic, Member, StreamsGroup, Tasks};
-use crate::groups::{self, Refusal};
-use crate::security::acls::Operation;
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -23,33 +21,23 @@ pub(crate) fn handle(
     cx: &Context,
     request: &StreamsGroupDescribeRequest,
 ) -> Outcome<StreamsGroupDescribeResponse> {
-    let mut ids = request.group_ids.clone();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = described::each_once(&request.group_ids);
     let groups = ids.iter().map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
     Outcome::Reply(StreamsGroupDescribeResponse { groups, ..StreamsGroupDescribeResponse::default() })
 }
 
 fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> DescribedGroup {
-    let refused = |code: ErrorCode, message: Option<String>| DescribedGroup {
+    let refused = |(code, message): (ErrorCode, Option<String>)| DescribedGroup {
         error_code: code.0,
         error_message: message.map(Str::from),
         group_id: id.clone(),
         ..DescribedGroup::default()
     };
-    if let Some(code) = cx.group_error(state, Operation::Describe, id) {
-        return refused(code, None);
-    }
-    if id.is_empty() {
-        return refused(ErrorCode::INVALID_GROUP_ID, None);
-    }
-    if let Some(code) = groups::not_coordinator(state, cx, id) {
-        return refused(code, Some(code.message().to_owned()));
+    if let Some(refusal) = described::refusal(state, cx, id) {
+        return refused(refusal);
     }
     let Some(group) = streams::group(state, id) else {
-        let missing = || Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {id} not found."));
-        let refusal = streams::other_kind(state, id).unwrap_or_else(missing);
-        return refused(refusal.error, Some(refusal.message));
+        return refused(described::missing(id, streams::other_kind(state, id)));
     };
     DescribedGroup {
         group_id: id.clone(),

@@ -16,6 +16,7 @@ use krafka_protocol::coordinator::{Entry, Versioned};
 use krafka_protocol::records::{Batch, BatchBuilder, NO_HEADERS, Stamp};
 use krafka_protocol::{ErrorCode, Str};
 
+use super::commits;
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, OFFSETS_TOPIC};
 use crate::faults::KafkaVersion;
@@ -44,10 +45,7 @@ pub(crate) fn handle(
     let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
     let refused = |topic: usize, partition: &TxnOffsetCommitRequestPartition| match &names[topic] {
         None => Some(ErrorCode::UNKNOWN_TOPIC_ID),
-        Some(name) => cx.partition_error(state, Operation::Read, name, partition.partition_index).or_else(|| {
-            let exists = state.topics.partition(name, partition.partition_index).is_some();
-            (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
-        }),
+        Some(name) => commits::refused(state, cx, name, partition.partition_index),
     };
     let mut errors: Vec<Vec<ErrorCode>> = Vec::with_capacity(request.topics.len());
     for (index, topic) in request.topics.iter().enumerate() {
@@ -90,7 +88,6 @@ fn commit(
     verification::admit(state, cx, id, producer, NO_SEQUENCE, (offsets_topic, index), client)?;
     check_member(state, cx, request, names, errors)?;
 
-    let limit = state.config.offset_metadata_max_bytes;
     // Kafka 4.4 keeps the topic's id with the offset.
     let keeps_ids = state.nodes.find(cx.node).is_some_and(|node| node.version >= KafkaVersion::V4_4);
     let mut records = BatchBuilder::new();
@@ -99,8 +96,7 @@ fn commit(
         let Some(name) = name else { continue };
         for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
             let metadata = partition.committed_metadata.clone().unwrap_or_default();
-            // Kafka counts UTF-16 units, whatever the setting's name says.
-            if metadata.encode_utf16().count() > limit {
+            if commits::is_too_long(state, &metadata) {
                 *error = ErrorCode::OFFSET_METADATA_TOO_LARGE;
                 continue;
             }
@@ -152,13 +148,8 @@ fn check_member(
     groups::settle(state, &request.group_id, cx.now);
     let scope = scope.map_err(|refusal| refusal.error)?;
     for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
-        let id = name.as_ref().and_then(|name| state.topics.by_name(name)).map(|topic| topic.id).unwrap_or_default();
-        for (partition, _) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
-            let error = scope.check(id, partition.partition_index);
-            if !error.is_ok() {
-                return Err(error);
-            }
-        }
+        let left = topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok());
+        commits::check(state, &scope, name.as_ref(), left.map(|(partition, _)| partition.partition_index))?;
     }
     Ok(())
 }
