@@ -64,22 +64,22 @@
 //! These keep their names and meanings from one minor release to the next. What else there is says that it is
 //! unstable: it follows Kafka, and what its tests need.
 //!
-//! * [`FakeCluster`]: `builder`, `bootstrap`, `pipes`, `nodes`, `live_nodes`, `address`, `create_topic`,
+//! * [`FakeCluster`][]: `builder`, `bootstrap`, `pipes`, `nodes`, `live_nodes`, `address`, `create_topic`,
 //!   `delete_topic`, `add_partitions`, `topics`, `append`, `append_batch`, `records`, `partition_records`,
 //!   `committed`, `group`, `wait_for`, `wait_group_stable`, `when`, `clear_faults`, `unfired_rules`, `history`,
 //!   `leader`, `leader_epoch`, `move_leader`, `coordinator`, `move_coordinator`, `controller`, `move_controller`,
 //!   `crash`, `restart`, `disconnect`, `connections`, `high_watermark`, `log_start_offset`, `delete_records`
-//! * [`FakeClusterBuilder`]: `nodes`, `topic`, `seed`, `as_version`, `node_version`, `racks`, `auto_create_topics`,
+//! * [`FakeClusterBuilder`][]: `nodes`, `topic`, `seed`, `as_version`, `node_version`, `racks`, `auto_create_topics`,
 //!   `default_partitions`, `replication_factor`, `start`, `start_on_pipes`, `start_blocking`, `sasl_plain`, `user`,
 //!   `port_base`, `start_time_ms`
-//! * [`BlockingFakeCluster`]: `block_on`, `wait_for`, `wait_group_stable`, `wait_hits`
-//! * [`RuleBuilder`]: `on`, `versions`, `topic`, `partition`, `group`, `client_id`, `matching`, `nth`, `probability`,
+//! * [`BlockingFakeCluster`][]: `block_on`, `wait_for`, `wait_group_stable`, `wait_hits`
+//! * [`RuleBuilder`][]: `on`, `versions`, `topic`, `partition`, `group`, `client_id`, `matching`, `nth`, `probability`,
 //!   `times`, `forever`, `after_handling`, `reply_error`, `throttle`, `delay`, `drop_connection`, `silence`,
 //!   `rebootstrap`, `fence_epoch`, `move_leader`, `move_leader_away`, `observe`
-//! * [`Rule`]: `hits`, `wait`, `remove`
-//! * [`History`]: `iter`, `of`, `since`, `count`, `count_on`, `requests`, `len`, `is_empty`, `dropped`
-//! * [`Event`]: `request`, `response`
-//! * [`GroupView`]: `is_stable_with`
+//! * [`Rule`][]: `hits`, `wait`, `remove`
+//! * [`History`][]: `iter`, `of`, `since`, `count`, `count_on`, `requests`, `len`, `is_empty`, `dropped`
+//! * [`Event`][]: `request`, `response`
+//! * [`GroupView`][]: `is_stable_with`
 //!
 //! # In ports
 //!
