@@ -262,7 +262,7 @@ fn the_fake_says_what_may_change() {
     let (list, _) = list.split_once("\n//! # ").expect("a section behind it");
     let mut stable = std::collections::BTreeSet::new();
     for entry in list.split("\n//! * [`").skip(1) {
-        let (owner, names) = entry.split_once("`]: ").expect("names behind the type");
+        let (owner, names) = entry.split_once("`][]: ").expect("names behind the type");
         stable.extend(names.split('`').skip(1).step_by(2).map(|name| format!("{owner}::{name}")));
     }
     let owners: std::collections::BTreeSet<_> = stable.iter().filter_map(|name| name.split("::").next()).collect();
