@@ -300,6 +300,27 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Makes the nodes speak the versions of requests that their Kafka calls unstable: Kafka's
+    /// `unstable.api.versions.enable`, which is not set by default. From Kafka 4.1 on it is version 6 of InitProducerId
+    /// that this adds, for [two-phase commits](Self::two_phase_commit); the unstable group protocols of Kafka 4.0 and
+    /// 4.1 are not here.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn unstable_api_versions(mut self, speak: bool) -> Self {
+        self.config.unstable_api_versions = speak;
+        self
+    }
+
+    /// Sets whether producers may take part in two-phase commits (KIP-939), so that no timeout aborts their
+    /// transactions: Kafka's `transaction.two.phase.commit.enable`. The default is no. A client can ask for it only
+    /// where [unstable versions](Self::unstable_api_versions) are spoken.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn two_phase_commit(mut self, allow: bool) -> Self {
+        self.config.two_phase_commit = allow;
+        self
+    }
+
     /// Sets the longest timeout that a producer may give its transactions: Kafka's `transaction.max.timeout.ms`. The
     /// default is 15 min.
     ///

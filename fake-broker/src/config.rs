@@ -47,6 +47,10 @@ pub(crate) struct Config {
     pub(crate) client_telemetry: bool,
     /// Configs of all brokers, by Kafka's names, as a broker's file has them.
     pub(crate) properties: BTreeMap<Str, Str>,
+    /// Whether nodes speak versions of requests that their Kafka calls unstable.
+    pub(crate) unstable_api_versions: bool,
+    /// Whether producers may keep their transactions open for as long as another system's two-phase commit takes.
+    pub(crate) two_phase_commit: bool,
     pub(crate) transaction_max_timeout_ms: i32,
     /// How often coordinators look for transactions that are open for too long.
     pub(crate) transaction_abort_interval: Duration,
@@ -100,6 +104,8 @@ impl Default for Config {
             fetch_session_slots: 1000,
             client_telemetry: false,
             properties: BTreeMap::new(),
+            unstable_api_versions: false,
+            two_phase_commit: false,
             transaction_max_timeout_ms: 15 * 60 * 1000,
             transaction_abort_interval: Duration::from_secs(10),
             transactional_id_expiration_ms: 7 * 24 * 60 * 60 * 1000,

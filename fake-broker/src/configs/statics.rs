@@ -29,6 +29,7 @@ impl Config {
             ("group.max.size", self.group_max_size.to_string()),
             ("offset.metadata.max.bytes", self.offset_metadata_max_bytes.to_string()),
             ("max.incremental.fetch.session.cache.slots", self.fetch_session_slots.to_string()),
+            ("transaction.two.phase.commit.enable", self.two_phase_commit.to_string()),
         ];
         for (name, value) in known {
             let default = broker::find(name, version).and_then(|config| config.definition.default);

@@ -10,6 +10,7 @@ use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, Versions};
 
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
+use crate::nodes::Node;
 use crate::state::State;
 
 use share_offsets::{alter as share_alter_offsets, delete as share_delete_offsets, describe as share_describe_offsets};
@@ -227,7 +228,7 @@ pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions
     if TELEMETRY.contains(&key) {
         return key.versions();
     }
-    let (version, mut real) = (node.version, node.advertises(key)?);
+    let (version, mut real) = (node.version, range(state, node, key)?);
     // Kafka 4 refuses Produce before version 3 and advertises it all the same: librdkafka takes a broker without
     // version 0 for one that cannot compress (KAFKA-18659).
     if key == ApiKey::Produce && version >= KafkaVersion::V4_0 {
@@ -245,7 +246,17 @@ pub(crate) fn advertised(state: &State, node: i32) -> Vec<(ApiKey, Versions)> {
         if TELEMETRY.contains(&key) {
             return state.config.client_telemetry.then_some((key, served));
         }
-        Some((key, state.nodes.find(node)?.advertises(key)?))
+        Some((key, range(state, state.nodes.find(node)?, key)?))
     };
     keys.into_iter().filter_map(range).collect()
+}
+
+/// What a node advertises of an API: what its Kafka has, with what that calls unstable if the cluster speaks it.
+fn range(state: &State, node: &Node, key: ApiKey) -> Option<Versions> {
+    let mut range = node.advertises(key)?;
+    let knows_two_phases = node.version >= KafkaVersion::V4_1 && node.profile.is_none();
+    if key == ApiKey::InitProducerId && knows_two_phases && state.config.unstable_api_versions {
+        range.max = init_producer_id::TWO_PHASE_VERSION;
+    }
+    Some(range)
 }

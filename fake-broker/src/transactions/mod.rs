@@ -92,27 +92,48 @@ pub(crate) fn protocol(state: &State) -> Protocol {
     Protocol::of_level(state.feature_level("transaction.version"))
 }
 
-/// Gives a transactional producer its id and the next epoch; `expected` is what it believes to have. What an earlier
-/// one left open is aborted first, and the producer has to come again.
+/// How a producer claims a transactional id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    /// What it believes to have.
+    pub(crate) expected: Option<IdAndEpoch>,
+    /// For how long its transactions may be open.
+    pub(crate) timeout_ms: i32,
+    /// Whether they may be open for ever, as parts of another system's two-phase commits.
+    pub(crate) two_phases: bool,
+    /// Whether it wants to end what its predecessor has prepared.
+    pub(crate) keeps_prepared: bool,
+}
+
+/// Gives a transactional producer its id and the next epoch. What an earlier one left open is aborted first, and the
+/// producer has to come again.
 ///
 /// # Errors
 ///
-/// `INVALID_REQUEST` for an empty id, `INVALID_TRANSACTION_TIMEOUT`, those of [`refusal`] and of
-/// [`Transaction::initialise`].
+/// `INVALID_REQUEST` for an empty id, `TRANSACTIONAL_ID_AUTHORIZATION_FAILED` for two phases where the brokers do not
+/// allow them to anybody, `UNSUPPORTED_VERSION` for a transaction to be kept, which no Kafka up to 4.4 can,
+/// `INVALID_TRANSACTION_TIMEOUT`, those of [`refusal`] and of [`Transaction::initialise`].
 pub(crate) fn initialise(
     state: &mut State,
     node: i32,
     id: &Str,
-    timeout_ms: i32,
-    expected: Option<IdAndEpoch>,
+    claim: &Claim,
     now: Instant,
 ) -> Result<IdAndEpoch, ErrorCode> {
+    let &Claim { expected, timeout_ms, two_phases, keeps_prepared } = claim;
     if id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }
-    if !(1..=state.config.transaction_max_timeout_ms).contains(&timeout_ms) {
+    if two_phases && !state.config.two_phase_commit {
+        return Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+    }
+    if keeps_prepared {
+        return Err(ErrorCode::UNSUPPORTED_VERSION);
+    }
+    if !two_phases && !(1..=state.config.transaction_max_timeout_ms).contains(&timeout_ms) {
         return Err(ErrorCode::INVALID_TRANSACTION_TIMEOUT);
     }
+    let timeout_ms = if two_phases { transaction::NO_TIMEOUT_MS } else { timeout_ms };
     if let Some(error) = refusal(state, node, id, now) {
         return Err(error);
     }

@@ -15,7 +15,7 @@
 //! while markers are missing; the state PrepareEpochFence, which Kafka is in for as long as it writes that, is not
 //! seen, nor is Dead, in which Kafka is while it writes that it has forgotten an id. Versions before 4.0 check the
 //! producer's id and epoch before they say CONCURRENT_TRANSACTIONS; here all of them say it first, as 4.4.
-//! Two-phase commit (KIP-939) is not in 4.4 but for versions of requests that it calls unstable: nobody can ask for it.
+//! Of two-phase commit (KIP-939) there is what Kafka up to 4.4 has: transactions that no timeout aborts.
 
 use std::collections::BTreeSet;
 
@@ -25,6 +25,9 @@ use crate::producer_ids::IdAndEpoch;
 
 /// The last epoch that a producer gets. The one above is kept to fence it with.
 const LAST_USABLE_EPOCH: i16 = i16::MAX - 1;
+
+/// The timeout that stands for none: the transaction is part of a two-phase commit.
+pub(super) const NO_TIMEOUT_MS: i32 = i32::MAX;
 
 /// How a transactional id stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -300,7 +303,9 @@ impl Transaction {
 
     /// Whether the coordinator should abort the transaction: it is open for longer than its producer allowed.
     pub(crate) fn is_overdue(&self, now_ms: i64) -> bool {
-        self.state == TransactionState::Ongoing && self.start_ms.saturating_add(i64::from(self.timeout_ms)) < now_ms
+        self.state == TransactionState::Ongoing
+            && self.timeout_ms != NO_TIMEOUT_MS
+            && self.start_ms.saturating_add(i64::from(self.timeout_ms)) < now_ms
     }
 
     /// Whether nothing happened to the id for `expiration_ms` before `sweep_ms`, and nothing is under way.

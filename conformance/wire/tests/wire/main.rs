@@ -67,3 +67,4 @@ mod transaction_ends;
 mod transaction_offsets;
 mod transactional;
 mod transactions;
+mod two_phase;

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! real-kafka start 4.4.0 --sasl --tls --dir DIR --prop allow.everyone.if.no.acl.found=false
+//!     --prop unstable.api.versions.enable=true --prop transaction.two.phase.commit.enable=true
 //! KRAFKA_SECURED=127.0.0.1:PORT KRAFKA_SECURED_TLS=DIR/tls cargo test -p conformance-wire
 //! ```
 //!

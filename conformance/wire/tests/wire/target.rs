@@ -31,7 +31,8 @@ const BOOTSTRAP: &str = "KRAFKA_BOOTSTRAP";
 const BOOTSTRAP_SASL: &str = "KRAFKA_BOOTSTRAP_SASL";
 
 /// The environment variable that names a broker which looks after its logs every few hundred milliseconds:
-/// `log.retention.check.interval.ms`, `log.cleaner.backoff.ms` and `log.initial.task.delay.ms` are short.
+/// `log.retention.check.interval.ms`, `log.cleaner.backoff.ms` and `log.initial.task.delay.ms` are short. It also has
+/// `unstable.api.versions.enable`.
 const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
 
 /// The environment variable that says which Kafka the fake looks like.
@@ -124,6 +125,17 @@ pub(crate) fn run_on_brisk(test: impl AsyncFnOnce(Target)) {
     match Target::named_by(BOOTSTRAP_BRISK) {
         Some(target) => run_on(target, test),
         None => on_fake(as_asked(FakeCluster::builder()), async |target, _| test(target).await),
+    }
+}
+
+/// Runs a test that speaks versions which Kafka calls unstable.
+pub(crate) fn run_on_unstable(test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP_BRISK) {
+        Some(target) => run_on(target, test),
+        None => {
+            let builder = FakeCluster::builder().unstable_api_versions(true);
+            on_fake(as_asked(builder), async |target, _| test(target).await);
+        }
     }
 }
 
