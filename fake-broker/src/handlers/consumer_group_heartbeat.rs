@@ -4,6 +4,7 @@ use krafka_protocol::api::consumer_group_heartbeat::{ConsumerGroupHeartbeatReque
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
+use crate::faults::KafkaVersion;
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -37,7 +38,10 @@ fn refusal(state: &State, cx: &Context, request: &ConsumerGroupHeartbeatRequest)
     if let Some(error) = names.filter_map(|name| cx.topic_error(state, Operation::Describe, name)).next() {
         return Some(error);
     }
-    // What makes no sense is refused before it is known whether this is the right node.
-    let is_elsewhere = groups::not_coordinator(state, cx, group).filter(|_| !group.trim().is_empty());
+    // Since 4.1 any node refuses what makes no sense; before, the coordinator does.
+    let is_elsewhere = groups::not_coordinator(state, cx, group);
+    if state.version_of(cx.node) < KafkaVersion::V4_1 {
+        return is_elsewhere;
+    }
     is_elsewhere.filter(|_| groups::is_sound(state, cx, request))
 }

@@ -1,5 +1,7 @@
 //! Configs on the wire: what is told of them, how they are changed, and what is refused.
 
+use std::time::Duration;
+
 use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::Str;
 use krafka_protocol::api::alter_configs::{self, AlterConfigsRequest};
@@ -13,7 +15,7 @@ use krafka_protocol::api::list_config_resources::ListConfigResourcesRequest;
 use krafka_protocol::api::metadata::MetadataRequest;
 
 use crate::records::error;
-use crate::target::{Wire, run};
+use crate::target::{PATIENCE, Wire, fresh, run};
 
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
@@ -60,9 +62,36 @@ async fn alter(
     let resources = vec![AlterConfigsResource { resource_type, resource_name: name.into(), configs }];
     let request = IncrementalAlterConfigsRequest { resources, validate_only: false };
     let answer = wire.call(request, 1).await.responses.remove(0);
-    // The broker that was asked hears of the change a moment after the controller has made it.
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    if answer.error_code == 0 {
+        catch_up(wire).await;
+    }
     answer
+}
+
+/// Waits until the broker that is asked has heard of all changes so far, which the controller makes. Brokers hear of them
+/// in their order, but tell of a change a moment before they act on it: hence a second change, which is made when the
+/// first is told, so that what lies before that one is done. It takes back the first.
+async fn catch_up(wire: &mut Wire) {
+    let mark = fresh("mark");
+    for operation in [SET, DELETE] {
+        let value = (operation == SET).then_some("1000");
+        let configs = vec![change("interval.ms", operation, value)];
+        let resources =
+            vec![AlterConfigsResource { resource_type: CLIENT_METRICS, resource_name: mark.clone(), configs }];
+        let request = IncrementalAlterConfigsRequest { resources, validate_only: false };
+        assert_eq!(error(wire.call(request, 1).await.responses[0].error_code), "NONE");
+        let heard = async {
+            loop {
+                let told = describe(wire, CLIENT_METRICS, &mark).await.configs;
+                let found = told.iter().any(|config| config.value.as_deref() == Some("1000"));
+                if found == (operation == SET) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, heard).await.expect("the broker hears of the change");
+    }
 }
 
 /// The error of a change, with Kafka's words for it.
@@ -309,8 +338,8 @@ fn older_request_replaces_all_configs() {
         assert_eq!(set("retention.ms", None).await.0, "INVALID_REQUEST");
         assert_eq!(set("no.such.key", Some("1")).await.0, "INVALID_CONFIG");
         assert_eq!(set("retention.ms", Some("3000")).await, ("NONE", String::new()));
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         let mut wire = target.connect().await;
+        catch_up(&mut wire).await;
         assert_eq!(value(&mut wire, TOPIC, &topic.name, "retention.ms").await, (Some("3000".into()), 1));
         assert_eq!(value(&mut wire, TOPIC, &topic.name, "retention.bytes").await, (Some("-1".into()), 5));
     });

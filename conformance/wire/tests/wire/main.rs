@@ -14,6 +14,7 @@ mod configs;
 mod connections;
 mod consumer;
 mod consumer_groups;
+mod consumer_refusals;
 mod consumer_regex;
 mod consumer_settings;
 mod delegation_tokens;

@@ -39,7 +39,7 @@ const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
 const AS_VERSION: &str = "KRAFKA_AS_VERSION";
 
 /// Longer than anything takes that is going to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long nothing must come for a test to believe that nothing will.
 const QUIET: Duration = Duration::from_millis(300);
@@ -270,9 +270,7 @@ impl Target {
 
     /// A name that no other test and no earlier run has used.
     pub(crate) fn fresh(&self, what: &str) -> Str {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let run = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_micros();
-        Str::from(format!("{what}-{run}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
+        fresh(what)
     }
 
     /// Makes a topic and waits until it has leaders.
@@ -387,6 +385,13 @@ impl Target {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+/// A name that no other test and no earlier run has used.
+pub(crate) fn fresh(what: &str) -> Str {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let run = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_micros();
+    Str::from(format!("{what}-{run}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
 /// Whether a broker answers for all partitions of a topic.
