@@ -1,8 +1,13 @@
-//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound, and a clone does
-//! the same as the original.
+//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound (`soundness.rs`), and
+//! a clone does the same as the original.
 //!
-//! Requests of every API are made by their schemas, with values that are legal, nearly legal or absurd; frames are
-//! broken; nodes die, leaders move, and time passes. A seed is a run: `LAWS_SEEDS=1000` runs more of them.
+//! Requests of every API are made by their schemas, with values that are legal, nearly legal or absurd; a producer that
+//! knows what it does writes transactions in between (`producer.rs`); frames are broken; nodes die, leaders move,
+//! followers lag, and time passes. A seed is a run: `LAWS_SEEDS=1000` runs more of them. What the laws are worth is in
+//! `fake-broker/PLANTS.md`.
+
+mod producer;
+mod soundness;
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +17,7 @@ use krafka_protocol::records::BatchBuilder;
 use krafka_protocol::schema::{FieldType, MessageSchema};
 use krafka_protocol::{AnyRequest, ApiKey, Bytes, ErrorCode, Machine, Reader, Str, Uuid};
 
+use self::soundness::Seen;
 use super::{Action, Cluster, Input};
 use crate::context::ConnectionId;
 use crate::faults::{Apis, Damage, Meaning, Node, RuleBuilder, Tree};
@@ -80,6 +86,7 @@ impl Run {
             2 => Happening::Input(Input::Closed { connection }),
             3 => Happening::Change(self.operation()),
             4 | 5 => Happening::Pass(Duration::from_millis(*self.pick(&[0, 1, 100, 5_000, 60_000, 600_000]))),
+            6..=9 => Happening::Input(producer::next_request(self).unwrap_or(Input::Closed { connection })),
             _ => {
                 let frame = self.frame();
                 Happening::Input(Input::Received { connection, frame })
@@ -90,7 +97,7 @@ impl Run {
     fn operation(&mut self) -> Operation {
         let (node, partition) = (self.chance.below(4) as i32, self.chance.below(3) as i32);
         let topic = (*self.pick(&["orders", "bills", "__consumer_offsets", "nope"])).to_owned();
-        match self.chance.below(12) {
+        match self.chance.below(15) {
             0 => Operation::Crash { node, durability: Durability::KeepAll },
             1 => Operation::Crash { node, durability: Durability::LoseTail(3) },
             2 | 3 => Operation::Restart { node },
@@ -101,6 +108,9 @@ impl Run {
             8 => Operation::Resume { node },
             9 => Operation::FreezeMetadata { node },
             10 => Operation::JumpClock { by_ms: 86_400_000 },
+            11 => Operation::Lag { topic, partition, node },
+            12 => Operation::CatchUp { topic, partition, node },
+            13 => Operation::BumpLeaderEpoch { topic, partition },
             _ => Operation::DeleteTopic { topic },
         }
     }
@@ -236,31 +246,6 @@ fn drain(cluster: &mut Cluster, now: Instant, trace: &mut Vec<String>) {
     assert!(cluster.deadline().is_none_or(|due| due > now), "a drained machine is not late");
 }
 
-/// What holds of every partition at any time.
-fn assert_sound(cluster: &Cluster) {
-    let state = cluster.state();
-    for topic in state.topics.iter() {
-        for (index, partition) in topic.indexed() {
-            let what = format!("{}-{index}: {partition:?}", topic.name);
-            let log = &partition.log;
-            let (start, stable) = (log.start_offset(), log.last_stable_offset());
-            let (committed, end) = (log.high_watermark(), log.end_offset());
-            assert!(start <= committed && stable <= committed && committed <= end, "{what}");
-            assert!(partition.leader.is_none_or(|leader| state.nodes.is_up(leader)), "{what}");
-            assert!(partition.leader.is_none_or(|leader| partition.isr.contains(&leader)), "{what}");
-            assert!(partition.isr.iter().all(|node| partition.replicas.contains(node)), "{what}");
-            assert!(!partition.isr.is_empty(), "{what}");
-            let mut next = i64::MIN;
-            for batch in log.batches_from(start) {
-                let header = krafka_protocol::records::BatchHeader::peek(batch).expect("a batch in the log is whole");
-                assert!(header.base_offset >= next, "{what}");
-                next = header.base_offset + i64::from(header.last_offset_delta) + 1;
-                assert!(next <= end, "{what}");
-            }
-        }
-    }
-}
-
 fn seeds() -> std::ops::Range<u64> {
     let asked = std::env::var("LAWS_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     0..asked.unwrap_or(SEEDS)
@@ -273,7 +258,7 @@ fn machine_stands_everything_and_its_clone_does_the_same() {
         let start = some_time();
         let mut run = Run::new(seed, start);
         let cloned_at = run.chance.below(STEPS as u64) as usize;
-        let mut clone = None;
+        let (mut clone, mut seen) = (None, Seen::default());
         for step in 0..STEPS {
             if step == cloned_at {
                 clone = Some((run.cluster.clone(), run.now));
@@ -283,7 +268,7 @@ fn machine_stands_everything_and_its_clone_does_the_same() {
             let what = format!("seed {seed}, step {step}: {happening:?}");
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let trace = happening.befall(&mut run.cluster, &mut run.now);
-                assert_sound(&run.cluster);
+                seen.assert_sound(&run.cluster, &happening);
                 trace
             }));
             let done = done.unwrap_or_else(|_| panic!("{what}"));
@@ -312,6 +297,33 @@ fn runs_repeat_byte_for_byte() {
         assert_eq!(trace(seed), trace(seed), "seed {seed}");
     }
     assert_ne!(trace(0), trace(1));
+}
+
+/// Whatever becomes of a clone, the original does not feel it.
+#[test]
+fn clone_leaves_the_original_alone() {
+    let start = some_time();
+    let trace = |seed, has_clone: bool| {
+        let mut run = Run::new(seed, start);
+        let (mut trace, mut clone) = (Vec::new(), None);
+        for step in 0..STEPS {
+            if has_clone && step % 20 == 10 {
+                let chance = Rng::stream(seed, "another life");
+                clone = Some(Run { cluster: run.cluster.clone(), now: run.now, chance, opened: run.opened });
+            }
+            if let Some(clone) = &mut clone {
+                let happening = clone.next();
+                happening.befall(&mut clone.cluster, &mut clone.now);
+            }
+            let happening = run.next();
+            trace.extend(happening.befall(&mut run.cluster, &mut run.now));
+        }
+        trace
+    };
+
+    for seed in 0..10 {
+        assert_eq!(trace(seed, true), trace(seed, false), "seed {seed}");
+    }
 }
 
 /// A copy has its own rules: what acts in one does not wear out in the other, and nobody's hits are counted twice.

@@ -2,7 +2,9 @@
 //!
 //! The order is that of Kafka's `ProduceRequest`, `UnifiedLog` and `LogValidator`: the first rule that is broken gives
 //! the error. Other than Kafka, which never answers a request without any records, the fake calls those invalid; and it
-//! reads no more than 128 MiB of what is compressed. The levels of `compression.*.level` are the codecs' defaults.
+//! reads no more than 128 MiB of what is compressed. The levels of `compression.*.level` are the codecs' defaults. It
+//! refuses some bytes that Java's reader passes over: what stands behind a compressed stream, lengths of keys below -1,
+//! and offsets of records below the first.
 
 use bytes::{Bytes, BytesMut};
 use krafka_protocol::ErrorCode;
@@ -21,6 +23,15 @@ const FIRST_ZSTD_VERSION: i16 = 7;
 
 /// Where each format says which it is.
 const MAGIC_AT: usize = 16;
+
+/// Where a batch says how long it is, behind this.
+const LENGTH_AT: usize = 8;
+
+/// What the length of a batch does not count.
+const OVERHEAD: i32 = 12;
+
+/// No message of any format is shorter, by its own length.
+const LEAST_LENGTH: i32 = 14;
 
 /// The timestamp of a record that has none.
 const NO_TIMESTAMP: i64 = -1;
@@ -53,17 +64,20 @@ pub(crate) fn only_batch(version: i16, records: Option<&Bytes>) -> Result<Batch,
             Unfit::Invalid => INVALID_BATCH,
         });
     }
-    let mut batches = Batches::new(records);
+    check_length(&records)?;
+    let mut batches = Batches::new(records.clone());
     let read = |batch: Option<Result<Batch, RecordsError>>| match batch {
         Some(Err(RecordsError::UnsupportedMagic { magic, .. })) => {
             let text = format!("Invalid magic found in record: {magic}");
             Err(BatchError::Told(ErrorCode::CORRUPT_MESSAGE, text))
         }
+        Some(Err(RecordsError::Count { .. })) => Err(INVALID),
         Some(Err(_)) => Err(BatchError::Batch(ErrorCode::CORRUPT_MESSAGE)),
         Some(Ok(batch)) => Ok(Some(batch)),
         None => Ok(None),
     };
     let batch = read(batches.next())?.ok_or(INVALID_BATCH)?;
+    check_length(&records[batch.bytes().len()..])?;
     if batch.header().magic != MAGIC || read(batches.next())?.is_some() {
         return Err(INVALID_BATCH);
     }
@@ -72,6 +86,20 @@ pub(crate) fn only_batch(version: i16, records: Option<&Bytes>) -> Result<Batch,
             Err(BatchError::Batch(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE))
         }
         _ => Ok(batch),
+    }
+}
+
+/// Whether the batch in front says how long it is in a number that can be. Bytes too few to say so are no batch.
+fn check_length(records: &[u8]) -> Result<(), BatchError> {
+    let length = records.get(LENGTH_AT..).and_then(|rest| rest.first_chunk()).map(|bytes| i32::from_be_bytes(*bytes));
+    match length {
+        Some(length) if length < LEAST_LENGTH => {
+            let text = format!("Record size {length} is less than the minimum record overhead ({LEAST_LENGTH})");
+            Err(BatchError::Told(ErrorCode::CORRUPT_MESSAGE, text))
+        }
+        // Kafka adds the two up, and is not prepared for a sum that is negative.
+        Some(length) if length > i32::MAX - OVERHEAD => Err(BatchError::Batch(ErrorCode::UNKNOWN_SERVER_ERROR)),
+        _ => Ok(()),
     }
 }
 
@@ -102,6 +130,11 @@ pub(crate) fn check(
     }
     if header.has_producer_id() && header.base_sequence < 0 {
         return Err(INVALID);
+    }
+    // A stream that ends before it begins is none of any codec, but for zstd.
+    let is_bare = batch.bytes().len() == records::HEADER_LEN;
+    if is_bare && !matches!(header.attributes.compression(), Ok(Compression::None | Compression::Zstd)) {
+        return Err(UNREADABLE);
     }
     let batch = check_records(settings, batch, topic_partition, wall_ms)?;
     if is_too_large(&batch) {

@@ -161,6 +161,7 @@ fn removed_rules_are_told() {
     });
 }
 
+/// FI-12c.
 #[test]
 fn rules_that_make_no_sense_are_refused_one_by_one() {
     run(async |secured| {
@@ -222,6 +223,7 @@ fn hosts_may_be_ranges() {
     });
 }
 
+/// FI-12c.
 #[test]
 fn rules_of_any_kind_are_none_at_all() {
     run(async |secured| {

@@ -100,7 +100,12 @@ fn lost_cursors_and_unknown_topics_have_their_errors() {
 }
 
 /// Asks for new replicas of a partition, and returns the error with Kafka's words for it.
-async fn reassign(wire: &mut Wire, topic: &str, index: i32, replicas: Option<&[i32]>) -> (&'static str, String) {
+pub(crate) async fn reassign(
+    wire: &mut Wire,
+    topic: &str,
+    index: i32,
+    replicas: Option<&[i32]>,
+) -> (&'static str, String) {
     let partition = ReassignablePartition { partition_index: index, replicas: replicas.map(<[i32]>::to_vec) };
     let topics = vec![ReassignableTopic { name: topic.into(), partitions: vec![partition] }];
     let request = AlterPartitionReassignmentsRequest { topics, ..AlterPartitionReassignmentsRequest::default() };
@@ -111,7 +116,7 @@ async fn reassign(wire: &mut Wire, topic: &str, index: i32, replicas: Option<&[i
 }
 
 /// Waits until a partition has these replicas, and returns its leader and leader epoch.
-async fn replicas_are(wire: &mut Wire, topic: &Str, replicas: &[i32]) -> (i32, i32) {
+pub(crate) async fn replicas_are(wire: &mut Wire, topic: &Str, replicas: &[i32]) -> (i32, i32) {
     loop {
         let partition = pages(wire, &[topic], 1, None).await.topics.remove(0).partitions.remove(0);
         if partition.replica_nodes == replicas {
@@ -121,6 +126,7 @@ async fn replicas_are(wire: &mut Wire, topic: &Str, replicas: &[i32]) -> (i32, i
     }
 }
 
+/// LE-28.
 #[test]
 fn partitions_are_reassigned() {
     run_on_three(async |target| {
@@ -234,7 +240,7 @@ fn reassignment_waits_for_its_nodes() {
     });
 }
 
-async fn elect(wire: &mut Wire, kind: i8, topic: &Str, partition: i32) -> (&'static str, &'static str) {
+pub(crate) async fn elect(wire: &mut Wire, kind: i8, topic: &Str, partition: i32) -> (&'static str, &'static str) {
     let topic_partitions = Some(vec![TopicPartitions { topic: topic.clone(), partitions: vec![partition] }]);
     let request = ElectLeadersRequest { election_type: kind, topic_partitions, timeout_ms: 10_000 };
     let answer = wire.call(request, 2).await;

@@ -185,7 +185,7 @@ fn last_batch_of_a_producer_stays_empty() {
     });
 }
 
-/// FI-02. Whoever is in an older segment gets what there is of it at once: no more will come.
+/// FI-02b. Whoever is in an older segment gets what there is of it at once: no more will come.
 #[test]
 fn fetch_reads_one_segment_and_does_not_wait_there() {
     run_on_brisk(async |target| {

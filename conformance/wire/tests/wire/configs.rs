@@ -112,7 +112,7 @@ async fn node_of(wire: &mut Wire) -> String {
     lowest.to_string()
 }
 
-/// FI-11.
+/// FI-11e.
 #[test]
 fn topic_configs_are_told_with_sources_and_synonyms() {
     run(async |target| {

@@ -68,7 +68,7 @@ fn api_versions_of_the_future_is_answered_in_version_0_with_its_own_range() {
     });
 }
 
-/// AV-12.
+/// FI-12a, AV-12.
 #[test]
 fn software_names_follow_kafkas_pattern() {
     run(async |target| {
@@ -133,6 +133,7 @@ fn versions_that_kafka_4_dropped_close_the_connection() {
     });
 }
 
+/// BY-01, BY-15.
 #[test]
 fn what_is_no_request_closes_the_connection() {
     run(async |target| {
@@ -143,7 +144,7 @@ fn what_is_no_request_closes_the_connection() {
     });
 }
 
-/// FI-13.
+/// FI-13a.
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     run(async |target| {

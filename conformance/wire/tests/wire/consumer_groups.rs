@@ -63,6 +63,7 @@ fn member_without_an_id_is_given_one() {
     });
 }
 
+/// FI-12d: among others, of who joins and has partitions already.
 #[test]
 fn since_version_1_the_member_brings_its_id_and_may_want_nothing() {
     run(async |target| {
@@ -102,7 +103,7 @@ fn unknown_assignor_is_named_with_those_that_there_are() {
     });
 }
 
-/// GN-04, FI-07.
+/// FI-07c, GN-04.
 #[test]
 fn epochs_that_are_not_the_members_are_fenced() {
     run(async |target| {
@@ -161,6 +162,26 @@ fn member_one_epoch_behind_is_forgiven() {
     });
 }
 
+/// FI-07b: a member that says everything again is told everything again, and nothing else happens.
+#[test]
+fn full_heartbeat_may_come_twice() {
+    run(async |target| {
+        let mut member = alone(&target, 2).await;
+        let epoch = member.epoch;
+        let again = Request { member_epoch: epoch, topic_partitions: Some(member.owned()), ..member.full() };
+
+        for _ in 0..2 {
+            let answer = member.say(again.clone()).await;
+
+            assert_eq!((ErrorCode(answer.error_code).name(), answer.member_epoch), ("NONE", epoch));
+            let told = answer.assignment.expect("who says everything is told everything").topic_partitions;
+            assert_eq!(told.iter().map(|topic| topic.partitions.len()).sum::<usize>(), 2);
+        }
+        let brief = member.say(member.brief()).await;
+        assert_eq!((brief.member_epoch, brief.assignment), (epoch, None));
+    });
+}
+
 #[test]
 fn member_may_begin_anew_under_its_id() {
     run(async |target| {
@@ -179,7 +200,7 @@ fn member_may_begin_anew_under_its_id() {
     });
 }
 
-/// GN-02.
+/// FI-07a, GN-02.
 #[test]
 fn partitions_are_handed_over_only_when_they_are_given_up() {
     run(async |target| {
@@ -272,7 +293,7 @@ fn member_that_is_too_slow_to_give_up_is_out() {
     });
 }
 
-/// GN-06, GN-16.
+/// FI-07d, GN-06, GN-16.
 #[test]
 fn static_member_keeps_its_share_while_it_is_away() {
     run(async |target| {

@@ -9,7 +9,7 @@ use crate::target::run;
 
 type Request = ConsumerGroupHeartbeatRequest;
 
-/// GN-12.
+/// FI-07e, GN-12.
 #[test]
 fn regular_expressions_are_resolved_by_the_coordinator() {
     run(async |target| {

@@ -29,7 +29,7 @@ fn produce(acks: i16) -> ProduceRequest {
     ProduceRequest { acks, timeout_ms: 1_000, topic_data: vec![topic], ..ProduceRequest::default() }
 }
 
-/// MD-13.
+/// BY-12, MD-13.
 #[test]
 fn entity_is_left_out_or_comes_twice() {
     run(async |target, fake| {
@@ -56,6 +56,7 @@ fn entity_is_left_out_or_comes_twice() {
     });
 }
 
+/// BY-12.
 #[test]
 fn field_is_set_where_the_rule_says() {
     run(async |target, fake| {
@@ -103,6 +104,7 @@ fn hints_are_wrong_or_missing() {
     });
 }
 
+/// BY-11.
 #[test]
 fn answer_can_have_another_versions_layout() {
     run(async |target, fake| {

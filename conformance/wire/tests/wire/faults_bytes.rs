@@ -76,7 +76,7 @@ fn answer_that_dribbles_is_the_same_answer() {
     });
 }
 
-/// CB-27, CB-28: the client can tell an end in order from a reset.
+/// BY-02, CB-27, CB-28: the client can tell an end in order from a reset.
 #[test]
 fn answer_that_is_cut_short_ends_as_told() {
     for (reset, end) in [(false, ErrorKind::UnexpectedEof), (true, ErrorKind::ConnectionReset)] {
@@ -105,7 +105,7 @@ fn connection_is_reset_before_or_after_handling() {
     });
 }
 
-/// BY: a flipped byte, garbage in front, and a length that is a lie.
+/// BY-01, BY-10, BY-17: a flipped byte, garbage in front, and a length that is a lie.
 #[test]
 fn bytes_are_harmed_where_told() {
     run(async |fake, mut stream| {

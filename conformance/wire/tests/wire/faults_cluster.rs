@@ -49,7 +49,7 @@ async fn heartbeat(wire: &mut Wire, group: &'static str) -> ErrorCode {
     ErrorCode(wire.call(request, 4).await.error_code)
 }
 
-/// MD-10: one broker has not heard yet what the others know.
+/// LE-21, MD-10: one broker has not heard yet what the others know.
 #[test]
 fn frozen_metadata_stays_while_the_cluster_moves() {
     run(async |target, fake| {

@@ -40,7 +40,7 @@ fn every_version_reads_the_same() {
     });
 }
 
-/// FI-02.
+/// FI-02a.
 #[test]
 fn offset_inside_a_batch_brings_the_whole_batch() {
     run(async |target| {
@@ -51,7 +51,7 @@ fn offset_inside_a_batch_brings_the_whole_batch() {
     });
 }
 
-/// FI-02.
+/// FI-02b, FI-02c.
 #[test]
 fn first_batch_comes_whole_and_the_last_may_be_cut() {
     run(async |target| {
@@ -69,6 +69,7 @@ fn first_batch_comes_whole_and_the_last_may_be_cut() {
     });
 }
 
+/// FI-02b.
 #[test]
 fn second_partition_gets_what_is_left() {
     run(async |target| {
@@ -152,6 +153,7 @@ fn last_fetched_epoch_of_the_future_is_out_of_range() {
     });
 }
 
+/// FI-02b.
 #[test]
 fn fetch_waits_for_min_bytes_until_records_come() {
     run(async |target| {
@@ -190,7 +192,7 @@ fn error_in_one_partition_ends_the_wait() {
     });
 }
 
-/// FI-13.
+/// FI-13a.
 #[test]
 fn request_behind_a_waiting_fetch_waits_too() {
     run(async |target| {

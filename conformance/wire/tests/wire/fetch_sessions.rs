@@ -72,6 +72,7 @@ fn first_answer_opens_a_session_and_has_everything() {
     });
 }
 
+/// FI-02d.
 #[test]
 fn later_answers_have_only_what_is_new() {
     run(async |target| {
@@ -115,6 +116,7 @@ fn errors_are_told_each_time_and_so_is_their_end() {
     });
 }
 
+/// FI-02d.
 #[test]
 fn wrong_epochs_and_unknown_sessions_are_errors_of_the_whole() {
     run(async |target| {

@@ -1,4 +1,4 @@
-//! FI-06: what a classic group answers in each of its states to members whose words are right, strange or old.
+//! FI-06a: what a classic group answers in each of its states to members whose words are right, strange or old.
 
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
@@ -152,7 +152,7 @@ fn stable_group() {
     });
 }
 
-/// LeaveGroup with many names: each has its own answer, and one rebalance follows.
+/// FI-06c. LeaveGroup with many names: each has its own answer, and one rebalance follows.
 #[test]
 fn many_leave_at_once_each_with_an_answer() {
     use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};

@@ -17,7 +17,7 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::member::{JOIN, LEAVE, Member, SYNC, TYPE, pair, rebalance};
 use crate::target::{on_fake, run};
 
-/// GC-01.
+/// FI-06b, GC-01.
 #[test]
 fn first_join_gets_an_id_and_no_place() {
     run(async |target| {
@@ -53,6 +53,7 @@ fn old_join_needs_no_id_and_its_answer_has_no_nulls() {
     });
 }
 
+/// FI-06b.
 #[test]
 fn joins_that_make_no_sense_are_refused() {
     run(async |target| {
@@ -159,6 +160,7 @@ fn heartbeat_and_sync_are_checked() {
     });
 }
 
+/// FI-06b.
 #[test]
 fn unchanged_follower_goes_on_and_the_leader_calls_a_rebalance() {
     run(async |target| {
@@ -178,6 +180,7 @@ fn unchanged_follower_goes_on_and_the_leader_calls_a_rebalance() {
     });
 }
 
+/// FI-06b.
 #[test]
 fn rejoin_in_between_repeats_the_answer() {
     run(async |target| {
@@ -192,6 +195,7 @@ fn rejoin_in_between_repeats_the_answer() {
     });
 }
 
+/// FI-06b.
 #[test]
 fn changed_member_calls_a_rebalance_and_ends_the_wait_for_the_assignment() {
     run(async |target| {
@@ -281,7 +285,7 @@ fn pending_id_is_forgotten_after_the_session_timeout() {
     });
 }
 
-/// GC-24.
+/// FI-06c, GC-24.
 #[test]
 fn leaving_calls_a_rebalance_and_strangers_cannot_leave() {
     run(async |target| {

@@ -154,7 +154,7 @@ fn follower_serves_what_it_has() {
     });
 }
 
-/// LE-20. The replica that is elected lacks records that were acknowledged.
+/// FI-04b, LE-09, LE-20. The replica that is elected lacks records that were acknowledged.
 #[test]
 fn unclean_election_makes_everyone_as_short_as_the_new_leader() {
     on_fake(three(), async |target, fake| {

@@ -157,7 +157,7 @@ fn unclean_election_loses_records_epochs_and_sequences() {
     });
 }
 
-/// MD-08.
+/// LE-19, MD-08.
 #[test]
 fn partition_without_a_live_replica_has_no_leader() {
     on_fake(three().replication_factor(1), async |target, fake| {
@@ -193,7 +193,7 @@ fn acks_all_needs_enough_replicas() {
     });
 }
 
-/// FI-04.
+/// FI-04a, LE-08, LE-18.
 #[test]
 fn epochs_end_where_the_next_leader_began() {
     on_fake(three(), async |target, fake| {

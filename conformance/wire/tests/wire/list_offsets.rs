@@ -58,7 +58,7 @@ fn ends_of_a_log() {
     });
 }
 
-/// FI-03.
+/// FI-03a.
 #[test]
 fn first_record_at_or_after_a_time() {
     run(async |target| {
@@ -71,6 +71,7 @@ fn first_record_at_or_after_a_time() {
     });
 }
 
+/// FI-03d.
 #[test]
 fn special_times_came_version_by_version() {
     run(async |target| {
@@ -91,6 +92,7 @@ fn special_times_came_version_by_version() {
     });
 }
 
+/// FI-03c: a partition that comes twice, among others.
 #[test]
 fn questions_that_cannot_be_answered() {
     run(async |target| {
@@ -111,7 +113,7 @@ fn questions_that_cannot_be_answered() {
     });
 }
 
-/// FI-04.
+/// FI-04a, FI-04c, LE-10.
 #[test]
 fn epochs_end_where_they_end() {
     run(async |target| {

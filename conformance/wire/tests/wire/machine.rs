@@ -135,7 +135,7 @@ fn same_inputs_give_the_same_actions() {
     assert_ne!(first, story(8), "ids come from the seed");
 }
 
-/// FI-13.
+/// FI-13a.
 #[test]
 fn next_request_is_looked_at_when_the_answer_was_handed_out() {
     let mut run = Run::new(0);
@@ -153,7 +153,7 @@ fn next_request_is_looked_at_when_the_answer_was_handed_out() {
     assert_eq!(actions[2], "c1 read");
 }
 
-/// FI-13.
+/// FI-13b.
 #[test]
 fn unanswered_request_lets_the_next_one_through() {
     let mut run = Run::new(0);

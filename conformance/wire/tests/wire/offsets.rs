@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use krafka_fake_broker::{FakeCluster, KafkaVersion};
+use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
@@ -74,7 +75,7 @@ async fn setting(target: &Target) -> (Str, Topic, Wire) {
     (group, topic, wire)
 }
 
-/// FI-10.
+/// FI-10b.
 #[test]
 fn commit_comes_back_with_epoch_and_metadata() {
     run(async |target| {
@@ -107,7 +108,7 @@ fn commit_may_go_back() {
     });
 }
 
-/// GC-22.
+/// FI-10a, GC-22.
 #[test]
 fn what_does_not_exist_is_refused_by_itself() {
     run(async |target| {
@@ -249,7 +250,36 @@ fn version_0_is_for_brokers_with_zookeeper() {
     });
 }
 
-/// FI-10: what nobody has committed for long is forgotten, and then the group.
+/// FI-10c: offsets are forgotten with their topic, and one of the same name has none.
+#[test]
+fn offsets_go_with_their_topic() {
+    run(async |target| {
+        let (group, topic, mut wire) = setting(&target).await;
+        let kept = target.topic(1).await;
+        wire.call(commit(&group, &topic, &[(0, 5)]), BY_NAME).await;
+        wire.call(commit(&group, &kept, &[(0, 6)]), BY_NAME).await;
+        let gone = DeleteTopicState { name: Some(topic.name.clone()), topic_id: Uuid::ZERO };
+        let delete = DeleteTopicsRequest { topics: vec![gone], timeout_ms: 10_000, ..Default::default() };
+        assert_eq!(target.connect().await.call(delete, 6).await.responses[0].error_code, 0);
+
+        let asked = fetch(&group, None);
+        // The coordinator hears of it a little later.
+        for _ in 0..200 {
+            if wire.call(asked.clone(), BY_NAME).await.groups[0].topics.len() == 1 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+
+        let left = wire.call(asked, BY_NAME).await.groups.remove(0).topics;
+        let left: Vec<_> = left.iter().map(|topic| (&topic.name, topic.partitions[0].committed_offset)).collect();
+        assert_eq!(left, [(&kept.name, 6)]);
+        let found = fetched(&mut wire, fetch(&group, Some(&[(&topic, &[0])])), BY_NAME).await;
+        assert_eq!((found[0].error_code, found[0].committed_offset), (0, -1));
+    });
+}
+
+/// FI-10d: what nobody has committed for long is forgotten, and then the group.
 #[test]
 fn offsets_expire_and_the_group_with_them() {
     let builder = FakeCluster::builder().topic("t", 2).offsets_retention(Duration::from_secs(3600));
@@ -271,7 +301,7 @@ fn offsets_expire_and_the_group_with_them() {
     });
 }
 
-/// FI-10: a group that had members keeps its offsets for that long from when the last one left.
+/// FI-10d: a group that had members keeps its offsets for that long from when the last one left.
 #[test]
 fn offsets_of_a_group_with_members_do_not_expire() {
     let builder = FakeCluster::builder().topic("t", 1).offsets_retention(Duration::from_secs(3600));

@@ -11,7 +11,7 @@ use crate::target::{Target, Topic, Wire, on_fake, run_on_racks};
 const VERSION: i16 = 12;
 
 /// A fetch by a consumer in a rack.
-fn from_rack(rack: &str, topic: &Topic, offset: i64) -> FetchRequest {
+pub(crate) fn from_rack(rack: &str, topic: &Topic, offset: i64) -> FetchRequest {
     FetchRequest { rack_id: Str::from(rack), max_wait_ms: 10_000, ..fetch_request(topic, offset) }
 }
 

@@ -88,7 +88,7 @@ fn records_must_be_exactly_one_batch_of_format_2() {
     });
 }
 
-/// FI-12.
+/// FI-12f.
 #[test]
 fn batches_that_lie_are_refused() {
     run(async |target| {
@@ -107,6 +107,7 @@ fn batches_that_lie_are_refused() {
     });
 }
 
+/// FI-11b.
 #[test]
 fn batch_beyond_the_topics_limit_is_too_large() {
     run(async |target| {
@@ -118,7 +119,7 @@ fn batch_beyond_the_topics_limit_is_too_large() {
     });
 }
 
-/// PR-16, KIP-467.
+/// FI-11c, PR-16, KIP-467.
 #[test]
 fn compacted_topic_names_the_records_without_keys() {
     run(async |target| {
@@ -165,7 +166,7 @@ fn log_append_time_is_the_brokers() {
     });
 }
 
-/// FI-12.
+/// FI-12e.
 #[test]
 fn acks_are_0_or_1_or_all() {
     run(async |target| {
@@ -179,7 +180,7 @@ fn acks_are_0_or_1_or_all() {
     });
 }
 
-/// FI-13.
+/// FI-13b.
 #[test]
 fn acks_0_is_not_answered_and_the_connection_goes_on() {
     run(async |target| {

@@ -40,7 +40,7 @@ fn refusal(answer: &PartitionProduceResponse) -> (&'static str, Vec<i32>, Vec<&s
     )
 }
 
-/// PR-16, KIP-467.
+/// FI-11c, PR-16, KIP-467.
 #[test]
 fn each_record_without_a_key_is_named() {
     run(async |target| {
@@ -257,7 +257,8 @@ fn partition_named_twice() {
     });
 }
 
-/// Each way in which bytes can fail to be a batch, with the error and the log's start in the answer.
+/// BY-05, BY-06, BY-07, BY-08, BY-09. Each way in which bytes can fail to be a batch, with the error and the log's
+/// start in the answer.
 #[test]
 fn what_cannot_be_read() {
     run(async |target| {

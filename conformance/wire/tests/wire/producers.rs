@@ -79,7 +79,7 @@ async fn initialised(wire: &mut Wire, request: InitProducerIdRequest) -> InitPro
     }
 }
 
-/// FI-01.
+/// FI-01b.
 #[test]
 fn repeated_batch_gets_its_first_answer() {
     run(async |target| {
@@ -95,6 +95,7 @@ fn repeated_batch_gets_its_first_answer() {
     });
 }
 
+/// FI-01a.
 #[test]
 fn repetition_is_recognised_for_five_batches() {
     run(async |target| {
@@ -111,6 +112,7 @@ fn repetition_is_recognised_for_five_batches() {
     });
 }
 
+/// FI-01c.
 #[test]
 fn gap_is_refused_and_leaves_no_trace() {
     run(async |target| {
@@ -122,6 +124,7 @@ fn gap_is_refused_and_leaves_no_trace() {
     });
 }
 
+/// FI-01e, KIP-360.
 #[test]
 fn unknown_producer_may_begin_anywhere() {
     run(async |target| {
@@ -132,6 +135,7 @@ fn unknown_producer_may_begin_anywhere() {
     });
 }
 
+/// FI-01d.
 #[test]
 fn new_epoch_begins_at_zero_and_fences_the_old_one() {
     run(async |target| {
@@ -189,6 +193,7 @@ fn ids_without_a_transactional_id_are_always_new() {
     });
 }
 
+/// FI-09c: a repetition gets the same answer.
 #[test]
 fn transactional_id_keeps_its_producer_id_and_raises_the_epoch() {
     run(async |target| {
@@ -217,6 +222,7 @@ fn transactional_id_keeps_its_producer_id_and_raises_the_epoch() {
     });
 }
 
+/// FI-11a.
 #[test]
 fn bad_transactional_ids_and_timeouts_are_refused() {
     run(async |target| {

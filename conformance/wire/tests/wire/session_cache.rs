@@ -57,7 +57,7 @@ fn fewer_slots_than_parts_are_none() {
     });
 }
 
-/// FE-03.
+/// FI-02d, FE-03.
 #[test]
 fn session_that_nobody_uses_gives_way() {
     on_fake(FakeCluster::builder().fetch_session_slots(8), async |target, _| {

@@ -21,7 +21,7 @@ async fn holder(target: &Target) -> (ShareMember, Topic) {
     (member, topic)
 }
 
-/// SH-02: accepted and rejected records and gaps never come again, released ones come with a higher count.
+/// FI-08a, SH-02: accepted and rejected records and gaps never come again, released ones come with a higher count.
 #[test]
 fn only_released_records_come_again() {
     run(async |target| {
@@ -35,7 +35,7 @@ fn only_released_records_come_again() {
     });
 }
 
-/// SH-02: nobody answers twice for a record, and nobody for one that is another's.
+/// FI-08a, SH-02: nobody answers twice for a record, and nobody for one that is another's.
 #[test]
 fn records_are_answered_for_once_and_by_their_holder() {
     run(async |target| {
@@ -70,7 +70,7 @@ fn acknowledgements_of_a_partition_are_all_or_nothing() {
     });
 }
 
-/// FI-12: acknowledgements are in order, do not overlap, and say one thing of all records or one of each.
+/// FI-12g: acknowledgements are in order, do not overlap, and say one thing of all records or one of each.
 #[test]
 fn acknowledgements_that_make_no_sense_are_refused() {
     run(async |target| {
@@ -179,7 +179,7 @@ fn deleted_records_are_answered_for_in_silence() {
     });
 }
 
-/// SH-04: a record is its holder's for the lock's time; then another may have it, and it is late to answer.
+/// FI-08c, SH-04: a record is its holder's for the lock's time; then another may have it, and it is late to answer.
 #[test]
 fn a_lock_holds_for_its_time_and_may_be_renewed() {
     on_fake(FakeCluster::builder(), async |target, _| {

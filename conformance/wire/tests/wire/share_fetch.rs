@@ -69,7 +69,7 @@ async fn only_committed(target: &Target, group: &Str) {
     assert_eq!(answer.error_code, 0, "{:?}", answer.error_message);
 }
 
-/// FI-12: a request says who asks; one that renews locks asks for nothing else.
+/// FI-12g: a request says who asks; one that renews locks asks for nothing else.
 #[test]
 fn requests_that_make_no_sense_are_refused() {
     run(async |target| {
@@ -93,7 +93,7 @@ fn requests_that_make_no_sense_are_refused() {
     });
 }
 
-/// SH-06: a session goes from epoch to epoch; another one is refused, and so is one that is not there.
+/// FI-08b, SH-06: a session goes from epoch to epoch; another one is refused, and so is one that is not there.
 #[test]
 fn a_session_has_its_epochs() {
     run(async |target| {
@@ -272,8 +272,8 @@ fn acquired_batches_have_about_the_size_asked_for() {
     });
 }
 
-/// What is given back is delivered again in the batches that it was in; what was delivered three times, in halves; the
-/// fifth time alone. SH-05: then it is archived.
+/// FI-08c. What is given back is delivered again in the batches that it was in; what was delivered three times, in
+/// halves; the fifth time alone. SH-05: then it is archived.
 #[test]
 fn records_delivered_often_are_isolated_and_then_archived() {
     run(async |target| {
@@ -442,7 +442,7 @@ fn acknowledgements_ride_on_a_fetch() {
     });
 }
 
-/// SH-08, KIP-951: who asks a node that does not lead is told who does.
+/// LE-05, SH-08, KIP-951: who asks a node that does not lead is told who does.
 #[test]
 fn the_wrong_node_names_the_leader() {
     run_on_three(async |target| {
@@ -487,7 +487,7 @@ fn a_new_leader_knows_what_was_kept() {
     });
 }
 
-/// SH-06: a node has so many sessions. Who comes too late waits, is refused, and gets in when another has gone.
+/// FI-08c, SH-06: a node has so many sessions. Who comes too late waits, is refused, and gets in when another has gone.
 #[test]
 fn sessions_are_limited() {
     on_fake(FakeCluster::builder().share_session_slots(1), async |target, _fake| {

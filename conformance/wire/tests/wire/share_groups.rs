@@ -63,7 +63,7 @@ fn an_assignment_waits_for_its_interval() {
     });
 }
 
-/// FI-12: what a heartbeat must have.
+/// FI-12g: what a heartbeat must have.
 #[test]
 fn heartbeats_that_make_no_sense_are_refused() {
     run(async |target| {

@@ -95,7 +95,7 @@ impl State {
     }
 }
 
-/// FI-12: a share coordinator is asked for by group, topic id and partition.
+/// FI-12b: a share coordinator is asked for by group, topic id and partition.
 #[test]
 fn a_key_of_a_share_coordinator_has_three_parts() {
     run(async |target| {

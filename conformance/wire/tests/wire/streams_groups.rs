@@ -157,7 +157,7 @@ fn a_member_joins_and_gets_all_tasks() {
     });
 }
 
-/// FI-12: what a heartbeat must have.
+/// FI-12g: what a heartbeat must have.
 #[test]
 fn heartbeats_that_make_no_sense_are_refused() {
     run(async |target| {

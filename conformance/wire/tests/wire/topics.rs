@@ -133,7 +133,7 @@ fn replicas_may_be_given() {
     });
 }
 
-/// FI-11.
+/// FI-11d.
 #[test]
 fn settings_are_validated_and_told() {
     run(async |target| {

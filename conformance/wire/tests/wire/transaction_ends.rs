@@ -12,7 +12,7 @@ use crate::transactional::{END, PLAIN_END, PLAIN_PRODUCE, PRODUCE, Producer, com
 const BUMPS: KafkaVersion = KafkaVersion::V4_0;
 const LAST_EPOCH: i16 = i16::MAX - 1;
 
-/// FI-09: one epoch for all transactions.
+/// FI-09a, FI-09c: one epoch for all transactions.
 #[test]
 fn plain_end_of_each_state() {
     run(async |target| {
@@ -38,7 +38,7 @@ fn plain_end_of_each_state() {
     });
 }
 
-/// FI-09, KIP-890: an epoch for each transaction.
+/// FI-09b, FI-09c, KIP-890: an epoch for each transaction.
 #[test]
 fn newer_end_of_each_state() {
     run(async |target| {
@@ -122,7 +122,7 @@ fn producer_raises_its_own_epoch() {
     });
 }
 
-/// TX-08. The coordinators look every ten seconds.
+/// FI-09d, TX-08. The coordinators look every ten seconds.
 #[test]
 fn transaction_that_takes_too_long_is_aborted() {
     run(async |target| {
@@ -184,7 +184,7 @@ async fn worn(target: &Target) -> (Producer, Topic) {
     (producer, topic)
 }
 
-/// TX-35, FI-09. It takes 32,767 requests to use up the epochs of a producer id.
+/// FI-09e, TX-35. It takes 32,767 requests to use up the epochs of a producer id.
 #[test]
 fn used_up_epochs_rotate_the_producer_id() {
     run(async |target| {
@@ -206,7 +206,7 @@ fn used_up_epochs_rotate_the_producer_id() {
     });
 }
 
-/// KIP-890: the end of the last epoch's transaction answers with the next id.
+/// FI-09e, KIP-890: the end of the last epoch's transaction answers with the next id.
 #[test]
 fn last_epoch_ends_with_the_next_producer_id() {
     run(async |target| {

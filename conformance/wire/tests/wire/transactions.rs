@@ -151,6 +151,7 @@ fn newer_markers_have_the_next_epoch() {
     });
 }
 
+/// FI-03b.
 #[test]
 fn latest_offset_for_who_reads_what_is_committed_is_the_last_stable_one() {
     run(async |target| {
@@ -242,7 +243,7 @@ fn batch_outside_of_a_transaction_is_refused() {
     });
 }
 
-/// FI-01, KAFKA-15591: whatever comes first after a refusal must not begin behind what was refused.
+/// FI-01f, KAFKA-15591: whatever comes first after a refusal must not begin behind what was refused.
 #[test]
 fn batch_behind_one_that_was_refused_is_out_of_order() {
     run(async |target| {

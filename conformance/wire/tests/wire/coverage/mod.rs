@@ -1,0 +1,113 @@
+//! Which test judges which scenario, and which API: by the marks in the tests.
+//!
+//! `rules.tsv` has the scenarios of the groups LE, BY and FI, those of the list that judge a broker, or the reason why one
+//! does not. A test takes a scenario on by naming its id in its doc comment, or in the first lines of its file for all
+//! tests of that file. A scenario without a test fails here, and so does an id that is not on the list, and an API that
+//! the fake serves and no test sends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use krafka_fake_broker::FakeCluster;
+use krafka_protocol::{ApiKey, ApiVersionsRequest};
+
+use crate::target::on_fake;
+
+mod marks;
+
+use marks::{Marks, source_files};
+
+/// The scenarios: an id, what it says, and perhaps why no test of the fake's has it.
+const RULES: &str = include_str!("rules.tsv");
+
+/// The groups of scenarios: leaders that move, bytes that nobody should send, what the fake must prove.
+const GROUPS: [&str; 3] = ["LE", "BY", "FI"];
+
+/// One line of the list.
+struct Rule {
+    id: &'static str,
+    reason: Option<&'static str>,
+}
+
+fn rules() -> Vec<Rule> {
+    let lines = RULES.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let mut parts = line.split('\t');
+            let mut next = || parts.next().filter(|part| !part.is_empty());
+            let (id, _says) = (next().expect("an id"), next().expect("what it says"));
+            Rule { id, reason: next() }
+        })
+        .collect()
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders up").to_owned()
+}
+
+/// The marks of all tests that judge the fake.
+fn marks() -> Marks {
+    let mut marks = Marks::default();
+    for (folder, prefix) in [
+        ("conformance/wire/tests/wire", ""),
+        ("fake-broker/src", "krafka-fake-broker: "),
+        ("fake-broker/tests", "krafka-fake-broker: "),
+    ] {
+        marks.read(&repository().join(folder), prefix);
+    }
+    marks
+}
+
+/// The files of wire tests that send each API's request.
+fn senders() -> BTreeMap<ApiKey, BTreeSet<String>> {
+    let mut senders: BTreeMap<ApiKey, BTreeSet<String>> = BTreeMap::new();
+    for (module, text) in source_files(&repository().join("conformance/wire/tests/wire")) {
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+            let key =
+                word.strip_suffix("Request").and_then(|name| ApiKey::SPOKEN.iter().find(|key| key.name() == name));
+            if let Some(key) = key {
+                senders.entry(*key).or_default().insert(module.clone());
+            }
+        }
+    }
+    senders
+}
+
+#[test]
+fn each_scenario_has_a_test_or_a_reason() {
+    let (rules, marks) = (rules(), marks());
+
+    let open: Vec<_> =
+        rules.iter().filter(|rule| rule.reason.is_none() && marks.of(rule.id).is_empty()).map(|rule| rule.id).collect();
+    let excused: Vec<_> = rules
+        .iter()
+        .filter(|rule| rule.reason.is_some() && !marks.of(rule.id).is_empty())
+        .map(|rule| rule.id)
+        .collect();
+    let known: BTreeSet<_> = rules.iter().map(|rule| rule.id).collect();
+    let is_known = |id: &str| known.iter().any(|known| known.starts_with(id));
+    let strange: Vec<_> = marks.ids().filter(|id| !is_known(id)).collect();
+
+    assert_eq!(open, [""; 0], "no test names these");
+    assert_eq!(excused, [""; 0], "these have a test, and a reason to have none");
+    assert_eq!(strange, [""; 0], "tests name these, and rules.tsv does not");
+}
+
+/// What the fake serves, its telemetry included, is asked for on the wire.
+#[test]
+fn each_api_that_is_served_is_sent_by_a_test() {
+    on_fake(FakeCluster::builder().client_telemetry(true), async |target, _| {
+        let senders = senders();
+        let asked = ApiVersionsRequest {
+            client_software_name: "wire".into(),
+            client_software_version: "1".into(),
+            ..ApiVersionsRequest::default()
+        };
+        let answer = target.connect().await.call(asked, 3).await;
+        let served: Vec<_> = answer.api_keys.iter().filter_map(|key| ApiKey::from_code(key.api_key)).collect();
+        let unsent: Vec<_> = served.iter().filter(|key| !senders.contains_key(key)).collect();
+
+        assert!(served.len() > 70, "{served:?}");
+        assert_eq!(unsent, [&ApiKey::Produce; 0]);
+    });
+}

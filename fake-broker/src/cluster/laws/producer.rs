@@ -1,0 +1,80 @@
+//! A producer that knows what it does, so that there are transactions for the laws to hold of: it asks for its identity,
+//! writes in sequence to whoever leads, and ends what it began.
+
+use krafka_protocol::api::end_txn::EndTxnRequest;
+use krafka_protocol::api::init_producer_id::InitProducerIdRequest;
+use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
+use krafka_protocol::compression::{Compression, Compressor};
+use krafka_protocol::frame::encode_any_request;
+use krafka_protocol::records::{BatchBuilder, Stamp};
+use krafka_protocol::{AnyRequest, Bytes};
+
+use super::Run;
+use crate::cluster::Input;
+use crate::coordinators::{self, CoordinatorKind};
+
+/// The transactional ids that it goes by.
+const NAMES: [&str; 2] = ["t", "u"];
+
+/// What it sends next, on a connection to the right node; nothing if there is none.
+pub(super) fn next_request(run: &mut Run) -> Option<Input> {
+    let name = *run.pick(&NAMES);
+    let producer = run.cluster.state().transactions.find(name).map(|transaction| transaction.producer());
+    let coordinator = coordinators::find(run.cluster.state(), CoordinatorKind::Transaction, name);
+    let Some(producer) = producer.filter(|_| !run.one_in(12)) else {
+        let request = InitProducerIdRequest {
+            transactional_id: Some(name.into()),
+            transaction_timeout_ms: 60_000,
+            ..InitProducerIdRequest::default()
+        };
+        return to(run, coordinator?, request.into(), 5);
+    };
+    if run.one_in(4) {
+        let request = EndTxnRequest {
+            transactional_id: name.into(),
+            producer_id: producer.producer_id,
+            producer_epoch: producer.producer_epoch,
+            committed: run.one_in(2),
+        };
+        return to(run, coordinator?, request.into(), 5);
+    }
+    let index = i32::from(run.one_in(2));
+    let partition = run.cluster.state().topics.partition("orders", index)?;
+    let leader = partition.leader?;
+    let known = partition.log.producers.active().find(|active| active.producer_id == producer.producer_id);
+    let base_sequence = known
+        .filter(|known| known.producer_epoch == producer.producer_epoch)
+        .map_or(0, |known| known.last_sequence.wrapping_add(1).max(0));
+    let stamp = Stamp {
+        producer_id: producer.producer_id,
+        producer_epoch: producer.producer_epoch,
+        base_sequence,
+        transactional: true,
+    };
+    let partition_data = vec![PartitionProduceData { index, records: Some(batch(stamp)) }];
+    let request = ProduceRequest {
+        transactional_id: Some(name.into()),
+        acks: if run.one_in(4) { 1 } else { -1 },
+        timeout_ms: 1_000,
+        topic_data: vec![TopicProduceData { name: "orders".into(), partition_data, ..TopicProduceData::default() }],
+    };
+    to(run, leader, request.into(), 12)
+}
+
+/// A batch of one record.
+fn batch(stamp: Stamp) -> Bytes {
+    let mut builder = BatchBuilder::new();
+    let value = Some("v".as_bytes());
+    builder.try_append::<&str, &str>(1_700_000_000_000, None, value, &[]).expect("there is room");
+    let mut sealed = builder.seal(&mut Compressor::new(Compression::None, None).expect("no codec")).expect("a batch");
+    sealed.stamp(stamp);
+    sealed.bytes()
+}
+
+/// A request on any connection to a node.
+fn to(run: &Run, node: i32, request: AnyRequest, version: i16) -> Option<Input> {
+    let connections = &run.cluster.state().connections;
+    let (&connection, _) = connections.iter().rev().find(|(_, open)| open.node == node)?;
+    let frame = encode_any_request(&request, version, 1, Some("producer")).expect("a legal request");
+    Some(Input::Received { connection, frame: frame.to_bytes().slice(4..) })
+}

@@ -1,0 +1,138 @@
+//! What holds of every partition at any time, and from one moment to the next.
+
+use std::collections::BTreeMap;
+
+use krafka_protocol::records::BatchHeader;
+use krafka_protocol::{Bytes, Uuid};
+
+use super::Happening;
+use crate::cluster::Cluster;
+use crate::operations::{Durability, Operation};
+use crate::partition::Partition;
+use crate::state::State;
+
+/// What was seen of the partitions a moment ago: of each by its topic's id and its index.
+#[derive(Default)]
+pub(super) struct Seen(BTreeMap<(Uuid, i32), Was>);
+
+/// How a partition was.
+struct Was {
+    leader_epoch: i32,
+    start_offset: i64,
+    high_watermark: i64,
+    /// The batches below the high watermark, by base offset.
+    committed: BTreeMap<i64, Bytes>,
+}
+
+impl Seen {
+    /// Checks every partition, alone and against what it was before this happened.
+    pub(super) fn assert_sound(&mut self, cluster: &Cluster, happening: &Happening) {
+        let state = cluster.state();
+        let mut seen = BTreeMap::new();
+        for topic in state.topics.iter() {
+            let is_compacted = topic.settings.compacted;
+            for (index, partition) in topic.indexed() {
+                let what = format!("{}-{index}: {partition:?}", topic.name);
+                assert_roles(state, partition, &what);
+                assert_offsets(partition, &what);
+                assert_log(partition, &what);
+                let is = Was::of(partition);
+                if let Some(was) = self.0.get(&(topic.id, index)) {
+                    is.assert_follows(was, happening, is_compacted, &what);
+                }
+                seen.insert((topic.id, index), is);
+            }
+        }
+        self.0 = seen;
+    }
+}
+
+/// Who leads is up and in sync; who is in sync holds a replica.
+fn assert_roles(state: &State, partition: &Partition, what: &str) {
+    assert!(partition.leader.is_none_or(|leader| state.nodes.is_up(leader)), "{what}");
+    assert!(partition.leader.is_none_or(|leader| partition.isr.contains(&leader)), "{what}");
+    assert!(partition.isr.iter().all(|node| partition.replicas.contains(node)), "{what}");
+    assert!(!partition.isr.is_empty(), "{what}");
+}
+
+/// The offsets are in their order, and all who are in sync have what is committed.
+fn assert_offsets(partition: &Partition, what: &str) {
+    let log = &partition.log;
+    let (start, stable) = (log.start_offset(), log.last_stable_offset());
+    let (committed, end) = (log.high_watermark(), log.end_offset());
+    assert!(start <= committed && stable <= committed && committed <= end, "{what}");
+    for node in &partition.isr {
+        let replica = partition.replica(*node).expect("who is in sync holds a replica");
+        assert!(replica.end_offset >= committed, "node {node} is in sync and lacks what is committed: {what}");
+    }
+}
+
+/// Batches are whole, in order, written in epochs that rise, and nothing behind the beginning of a transaction that is
+/// open is stable.
+fn assert_log(partition: &Partition, what: &str) {
+    let log = &partition.log;
+    let (start, committed) = (log.start_offset(), log.high_watermark());
+    let (mut next, mut epoch) = (i64::MIN, 0);
+    let mut open = BTreeMap::new();
+    for batch in log.batches_from(start) {
+        let header = BatchHeader::peek(batch).expect("a batch in the log is whole");
+        assert!(header.base_offset >= next, "{what}");
+        next = header.base_offset + i64::from(header.last_offset_delta) + 1;
+        assert!(next <= log.end_offset(), "{what}");
+        assert!((epoch..=partition.leader_epoch).contains(&header.partition_leader_epoch), "{what}");
+        epoch = header.partition_leader_epoch;
+        if header.attributes.is_control() {
+            // An end that is not committed is none yet.
+            if header.base_offset < committed {
+                open.remove(&header.producer_id);
+            }
+        } else if header.attributes.is_transactional() {
+            open.entry(header.producer_id).or_insert(header.base_offset);
+        }
+    }
+    let first = open.into_values().min().unwrap_or(i64::MAX).max(start);
+    assert!(log.last_stable_offset() <= first, "{what}");
+    // Of a log that has lost its beginning, the producers may know more than it tells.
+    if start == 0 {
+        assert_eq!(log.last_stable_offset(), first.min(committed), "{what}");
+    }
+}
+
+impl Was {
+    fn of(partition: &Partition) -> Self {
+        let log = &partition.log;
+        let header = |batch: &Bytes| BatchHeader::peek(batch).expect("a batch in the log is whole");
+        let batches = log.batches_from(log.start_offset()).map(|batch| (header(batch), batch));
+        let committed = batches.filter(|(header, _)| header.base_offset < log.high_watermark());
+        Self {
+            leader_epoch: partition.leader_epoch,
+            start_offset: log.start_offset(),
+            high_watermark: log.high_watermark(),
+            committed: committed.map(|(header, batch)| (header.base_offset, batch.clone())).collect(),
+        }
+    }
+
+    /// Epochs and starts never go back. What is committed stays as it is, but for compaction, until it is deleted, or an
+    /// unclean election or a test loses it.
+    fn assert_follows(&self, was: &Self, happening: &Happening, is_compacted: bool, what: &str) {
+        assert!(self.leader_epoch >= was.leader_epoch, "an epoch goes back, it was {}: {what}", was.leader_epoch);
+        assert!(self.start_offset >= was.start_offset, "the start goes back: {what}");
+        let is_loss = matches!(
+            happening,
+            Happening::Change(
+                Operation::Truncate { .. } | Operation::Crash { durability: Durability::LoseTail(_), .. }
+            )
+        );
+        if is_loss || self.leader_epoch > was.leader_epoch {
+            return;
+        }
+        assert!(self.high_watermark >= was.high_watermark, "what was committed no longer is: {what}");
+        if is_compacted {
+            return;
+        }
+        let Some((first, _)) = self.committed.first_key_value() else { return };
+        for (offset, batch) in was.committed.range(first..) {
+            assert_eq!(self.committed.get(offset), Some(batch), "what was committed changed at {offset}: {what}");
+        }
+    }
+}
