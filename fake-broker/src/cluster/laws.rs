@@ -1,5 +1,5 @@
-//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound (`soundness.rs`), and
-//! a clone does the same as the original.
+//! Laws of the machine, whatever it is fed: it never panics, it is never late, its logs stay sound (`soundness.rs`),
+//! and a clone does the same as the original.
 //!
 //! Requests of every API are made by their schemas, with values that are legal, nearly legal or absurd; a producer that
 //! knows what it does writes transactions in between (`producer.rs`); frames are broken; nodes die, leaders move,

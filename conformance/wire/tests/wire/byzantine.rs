@@ -1,5 +1,5 @@
-//! Bytes that nobody should send, and what a broker makes of them: it answers what it can read, and closes the connection
-//! on the rest. No other connection notices.
+//! Bytes that nobody should send, and what a broker makes of them: it answers what it can read, and closes the
+//! connection on the rest. No other connection notices.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A producer that knows what it does, so that there are transactions for the laws to hold of: it asks for its identity,
-//! writes in sequence to whoever leads, and ends what it began.
+//! A producer that knows what it does, so that there are transactions for the laws to hold of: it asks for its
+//! identity, writes in sequence to whoever leads, and ends what it began.
 
 use krafka_protocol::api::end_txn::EndTxnRequest;
 use krafka_protocol::api::init_producer_id::InitProducerIdRequest;

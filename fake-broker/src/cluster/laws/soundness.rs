@@ -112,8 +112,8 @@ impl Was {
         }
     }
 
-    /// Epochs and starts never go back. What is committed stays as it is, but for compaction, until it is deleted, or an
-    /// unclean election or a test loses it.
+    /// Epochs and starts never go back. What is committed stays as it is, but for compaction, until it is deleted, or
+    /// an unclean election or a test loses it.
     fn assert_follows(&self, was: &Self, happening: &Happening, is_compacted: bool, what: &str) {
         assert!(self.leader_epoch >= was.leader_epoch, "an epoch goes back, it was {}: {what}", was.leader_epoch);
         assert!(self.start_offset >= was.start_offset, "the start goes back: {what}");
