@@ -13,6 +13,8 @@ use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::auth::Nonces;
+
 /// A connected byte stream, as [`Connect`] returns it.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -57,14 +59,25 @@ pub struct Environment {
     connect: Arc<dyn Connect>,
     wall_clock: Arc<dyn WallClock>,
     seed: u64,
+    /// Whether what must not be guessed comes from the seed, too.
+    is_seeded: bool,
 }
 
 impl Environment {
     /// Returns an environment that connects through `connect`, with the system's clock and the given seed.
     ///
-    /// Two clients with the same seed make the same random choices (jitter, keyless partitions, bootstrap order).
+    /// Two clients with the same seed make the same random choices (jitter, keyless partitions, bootstrap order, the
+    /// nonces of SCRAM): for tests and simulations. For a tunnel or a proxy take
+    /// [`through`](Self::through), whose chance is the operating system's.
     pub fn new(connect: impl Connect, seed: u64) -> Self {
-        Self { connect: Arc::new(connect), wall_clock: Arc::new(SystemClock), seed }
+        Self { connect: Arc::new(connect), wall_clock: Arc::new(SystemClock), seed, is_seeded: true }
+    }
+
+    /// Returns the machine's own environment, but for connections, which are made by `connect`.
+    pub fn through(connect: impl Connect) -> Self {
+        // The standard library keys its hashers from the operating system's entropy: a seed without a dependency.
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        Self { is_seeded: false, ..Self::new(connect, seed) }
     }
 
     /// Replaces the clock that tells the time of day.
@@ -85,13 +98,15 @@ impl Environment {
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
+
+    pub(crate) fn nonces(&self) -> Nonces {
+        if self.is_seeded { Nonces::seeded(self.seed) } else { Nonces::System }
+    }
 }
 
 impl Default for Environment {
     fn default() -> Self {
-        // The standard library keys its hashers from the operating system's entropy: a seed without a dependency.
-        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
-        Self::new(crate::network::TcpConnect, seed)
+        Self::through(crate::network::TcpConnect)
     }
 }
 

@@ -1,10 +1,12 @@
 //! [`KafkaBuilder`]: the settings of a client, and how it connects.
 
+mod security;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::auth::{Credentials, Plain};
+use crate::auth::{Credentials, Login};
 use crate::cluster::{Cluster, MetadataRecoveryStrategy, Node, Rules};
 use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
@@ -22,7 +24,7 @@ pub struct KafkaBuilder {
     bootstrap_servers: String,
     environment: Option<Environment>,
     client_id: String,
-    credentials: Option<Plain>,
+    login: Option<Login>,
     #[cfg(feature = "tls-ring")]
     tls: Option<std::result::Result<Tls, String>>,
     request_timeout: Duration,
@@ -43,7 +45,7 @@ impl KafkaBuilder {
             bootstrap_servers,
             environment: None,
             client_id: "krafka".to_owned(),
-            credentials: None,
+            login: None,
             #[cfg(feature = "tls-ring")]
             tls: None,
             request_timeout: Duration::from_secs(30),
@@ -64,37 +66,6 @@ impl KafkaBuilder {
     /// Give each application its own. Default: `krafka`. Java: `client.id`.
     pub fn client_id(mut self, client_id: impl Into<String>) -> Self {
         self.client_id = client_id.into();
-        self
-    }
-
-    /// Authenticates with SASL PLAIN: a user name and a password.
-    ///
-    /// The password crosses the network as it is, so use it with TLS, or where the network is trusted. Default: no
-    /// authentication. Java: `sasl.mechanism=PLAIN` with `sasl.jaas.config`.
-    pub fn sasl_plain(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
-        self.credentials = Some(Plain::new(user, password));
-        self
-    }
-
-    /// Speaks TLS, as this configuration says: which issuers are trusted, which certificate the client shows.
-    ///
-    /// Each broker's certificate must be for the host name that the broker advertises. Default: no TLS. Java:
-    /// `security.protocol=SSL` with `ssl.*`.
-    #[cfg(feature = "tls-ring")]
-    pub fn tls(mut self, config: Arc<rustls::ClientConfig>) -> Self {
-        self.tls = Some(Ok(Tls::new(config)));
-        self
-    }
-
-    /// Speaks TLS, and trusts the issuers in this PEM text, which holds one or more `CERTIFICATE` sections.
-    ///
-    /// For clusters with an issuer of their own, when the client shows no certificate; [`tls`](Self::tls) is for all
-    /// else. Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
-    ///
-    /// A text without a certificate makes [`connect`](Self::connect) fail.
-    #[cfg(feature = "tls-ring")]
-    pub fn tls_roots_pem(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.tls = Some(Tls::trusting(pem.as_ref()));
         self
     }
 
@@ -217,7 +188,7 @@ impl KafkaBuilder {
             connect: environment.connector(),
             #[cfg(feature = "tls-ring")]
             tls: self.tls.and_then(std::result::Result::ok),
-            credentials: self.credentials.map(Credentials::Plain),
+            credentials: self.login.map(|login| Credentials::new(login, &environment)),
             client_id: client_id.clone(),
             connect_timeout: self.connect_timeout,
             max_response_size: self.max_response_size,
@@ -258,8 +229,8 @@ impl KafkaBuilder {
         if self.client_id.len() > i16::MAX as usize {
             return Err(KrafkaError::config("client_id is longer than the 32767 bytes that the protocol allows"));
         }
-        if let Some(fault) = self.credentials.as_ref().and_then(Plain::fault) {
-            return Err(KrafkaError::config(format!("sasl_plain: {fault}")));
+        if let Some(fault) = self.login.as_ref().and_then(Login::fault) {
+            return Err(KrafkaError::config(fault));
         }
         #[cfg(feature = "tls-ring")]
         if let Some(Err(fault)) = &self.tls {

@@ -53,6 +53,7 @@ mod topic_name;
 mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
+pub use auth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
 pub use cluster::MetadataRecoveryStrategy;
 pub use consumer::{Consumer, ConsumerRecord};
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};

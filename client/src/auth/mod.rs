@@ -1,32 +1,132 @@
 //! Who the client is: SASL mechanisms and the secrets that they use.
+//!
+//! [`Login`] is what the user chose, [`Credentials`] what a connected handle keeps of it, and an [`Exchange`] one
+//! authentication on one connection.
 
+mod driver;
+mod exchange;
+mod nonces;
+mod oauth;
 mod plain;
+mod saslprep;
+mod scram;
 mod secret;
+mod tokens;
 
-use bytes::Bytes;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::driver::SharedToken;
+pub(crate) use self::exchange::{Exchange, Next};
+pub(crate) use self::nonces::Nonces;
+pub use self::oauth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
 pub(crate) use self::plain::Plain;
+pub(crate) use self::scram::{Scram, ScramHash};
 pub(crate) use self::secret::Secret;
+use crate::environment::Environment;
+use crate::error::KrafkaError;
 
-/// How the client authenticates. One variant per SASL mechanism.
-#[derive(Clone, Debug)]
-pub(crate) enum Credentials {
+/// How the client is to authenticate, as the user said. One variant per kind of SASL mechanism.
+#[derive(Clone)]
+pub(crate) enum Login {
     /// A user name and a password, sent as they are (RFC 4616): use TLS with it.
     Plain(Plain),
+    /// A user name and a password, or a delegation token, of which only proofs are sent.
+    Scram(Scram),
+    /// A token that somebody else issued.
+    Bearer(Arc<dyn TokenProvider>),
+}
+
+impl Login {
+    /// Why the mechanism cannot carry what it was given, if it cannot.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            Self::Plain(plain) => plain.fault().map(|fault| format!("sasl_plain: {fault}")),
+            Self::Scram(scram) => scram.fault().map(|fault| format!("{}: {fault}", scram.mechanism())),
+            Self::Bearer(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(plain) => plain.fmt(f),
+            Self::Scram(scram) => scram.fmt(f),
+            Self::Bearer(_) => f.write_str("Bearer"),
+        }
+    }
+}
+
+/// The credentials of a connected handle. All its connections share them.
+pub(crate) struct Credentials {
+    kind: Kind,
+    nonces: Nonces,
+    /// Whether a broker took the prepared spelling of a name or password after it refused the given one.
+    prefers_prepared: AtomicBool,
+}
+
+enum Kind {
+    Plain(Plain),
+    Scram { given: Scram, prepared: Option<Scram> },
+    Bearer(SharedToken),
+}
+
+/// How a name and a password are spelt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// As the user gave them, which is what Kafka's own tools keep.
+    Given,
+    /// As RFC 4013 (SASLprep) writes them, which is what RFC 5802 wants brokers to keep.
+    Prepared,
 }
 
 impl Credentials {
-    /// The mechanism's registered name.
-    pub(crate) fn mechanism(&self) -> &'static str {
-        match self {
-            Self::Plain(_) => "PLAIN",
+    pub(crate) fn new(login: Login, environment: &Environment) -> Self {
+        let kind = match login {
+            Login::Plain(plain) => Kind::Plain(plain),
+            Login::Scram(given) => Kind::Scram { prepared: given.as_prepared(), given },
+            Login::Bearer(provider) => Kind::Bearer(SharedToken::new(provider, environment)),
+        };
+        Self { kind, nonces: environment.nonces(), prefers_prepared: AtomicBool::new(false) }
+    }
+
+    /// The spellings to try in turn: one for nearly all.
+    pub(crate) fn spellings(&self) -> &'static [Spelling] {
+        match &self.kind {
+            Kind::Scram { prepared: Some(_), .. } if self.prefers_prepared.load(Ordering::Relaxed) => {
+                &[Spelling::Prepared, Spelling::Given]
+            }
+            Kind::Scram { prepared: Some(_), .. } => &[Spelling::Given, Spelling::Prepared],
+            Kind::Plain(_) | Kind::Scram { .. } | Kind::Bearer(_) => &[Spelling::Given],
         }
     }
 
-    /// What the client says first.
-    pub(crate) fn initial_response(&self) -> Bytes {
-        match self {
-            Self::Plain(plain) => plain.initial_response(),
+    /// Begins an authentication. Bound it by a deadline: it may ask a [`TokenProvider`].
+    ///
+    /// # Errors
+    /// There is no token, or none that the mechanism can carry.
+    ///
+    /// # Cancel safety
+    /// Dropping the future only stops the waiting.
+    pub(crate) async fn begin(&self, spelling: Spelling) -> Result<Exchange, KrafkaError> {
+        match (&self.kind, spelling) {
+            (Kind::Plain(plain), _) => Ok(Exchange::Plain(plain.clone())),
+            (Kind::Scram { prepared: Some(prepared), .. }, Spelling::Prepared) => {
+                Ok(Exchange::Scram(prepared.begin(self.nonces.draw())))
+            }
+            (Kind::Scram { given, .. }, _) => Ok(Exchange::Scram(given.begin(self.nonces.draw()))),
+            (Kind::Bearer(shared), _) => {
+                let token = shared.token().await?;
+                let refused = |fault| KrafkaError::auth(format!("authenticating with OAUTHBEARER: {fault}"));
+                oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)
+            }
         }
+    }
+
+    /// Says that a broker took this spelling.
+    pub(crate) fn accepted(&self, spelling: Spelling) {
+        self.prefers_prepared.store(spelling == Spelling::Prepared, Ordering::Relaxed);
     }
 }

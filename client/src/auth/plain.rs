@@ -1,9 +1,9 @@
 //! SASL PLAIN: a user name and a password in one message (RFC 4616).
 
 use bytes::Bytes;
-use zeroize::Zeroizing;
 
 use super::Secret;
+use super::exchange::wiped;
 
 /// A user name and its password.
 #[derive(Clone, Debug)]
@@ -31,16 +31,7 @@ impl Plain {
     /// `[authorization id] NUL user NUL password`; the authorization id is left empty, which means "the user".
     pub(crate) fn initial_response(&self) -> Bytes {
         let message = ["", &self.user, self.password.expose()].join("\0");
-        Bytes::from_owner(Wiped(Zeroizing::new(message)))
-    }
-}
-
-/// Wipes the message once it has been written.
-struct Wiped(Zeroizing<String>);
-
-impl AsRef<[u8]> for Wiped {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_bytes()
+        wiped(message)
     }
 }
 

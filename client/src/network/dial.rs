@@ -17,7 +17,7 @@ use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
 use super::versions::Versions;
 use super::{Connection, Lane, Shared, driver, error};
-use crate::auth::Credentials;
+use crate::auth::{Credentials, Exchange};
 use crate::cluster::Node;
 use crate::drive;
 use crate::environment::{Connect, Stream};
@@ -55,9 +55,35 @@ impl Dialer {
     /// Connects to a broker, and starts the connection's task.
     pub(super) async fn dial(&self, node: &Node, lane: Lane) -> Result<Connection, KrafkaError> {
         let deadline = drive::now() + self.config.connect_timeout;
+        let Some(credentials) = &self.config.credentials else {
+            return self.attempt(node, lane, None, deadline).await;
+        };
+        let mut refusal = None;
+        for &spelling in credentials.spellings() {
+            let begun = timeout_at(deadline.into(), credentials.begin(spelling)).await;
+            let exchange = begun.map_err(|_| self.late(node, "no bearer token"))??;
+            match self.attempt(node, lane, Some(exchange), deadline).await {
+                Ok(connection) => {
+                    credentials.accepted(spelling);
+                    return Ok(connection);
+                }
+                Err(error @ KrafkaError::Auth { .. }) => refusal = refusal.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refusal.expect("there is at least one spelling"))
+    }
+
+    async fn attempt(
+        &self,
+        node: &Node,
+        lane: Lane,
+        exchange: Option<Exchange>,
+        deadline: Instant,
+    ) -> Result<Connection, KrafkaError> {
         let mut stream = self.open(node, deadline).await?;
         let mut reader = FrameReader::new(MAX_HANDSHAKE_SIZE.min(self.config.max_response_size));
-        let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, deadline).await?;
+        let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, exchange, deadline).await?;
         reader.set_limit(self.config.max_response_size);
 
         let jitter = Rng::stream(self.config.seed, &node.host).jitter(0.05);
@@ -108,17 +134,28 @@ impl Dialer {
         stream: &mut Box<dyn Stream>,
         reader: &mut FrameReader,
         node: &Node,
+        exchange: Option<Exchange>,
         deadline: Instant,
     ) -> Result<(Versions, Option<Duration>), KrafkaError> {
-        let mut handshake =
-            Handshake::new(node.clone(), self.config.client_id.clone(), self.config.credentials.clone());
+        let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange);
         loop {
             let what = handshake.step_name();
             match handshake.poll(drive::now()) {
                 Some(Action::Send(frame)) => {
                     let asked = timeout_at(deadline.into(), ask(stream, reader, frame)).await;
                     let answer = asked.map_err(|_| self.late(node, &format!("no answer to {what}")))?;
-                    handshake.handle(answer.map_err(|loss| lost_early(&loss, what, node))?, drive::now());
+                    let answer = answer.map_err(|loss| lost_early(&loss, what, node))?;
+                    if handshake.is_costly(&answer) {
+                        let handled = tokio::task::spawn_blocking(move || {
+                            handshake.handle(answer, drive::now());
+                            handshake
+                        });
+                        let handled = timeout_at(deadline.into(), handled).await;
+                        let handled = handled.map_err(|_| self.late(node, &format!("no proof for {what}")))?;
+                        handshake = handled.map_err(|_| KrafkaError::closed("the runtime is shutting down"))?;
+                    } else {
+                        handshake.handle(answer, drive::now());
+                    }
                 }
                 Some(Action::Finish { versions, session }) => return Ok((versions, session)),
                 Some(Action::Fail(error)) => return Err(error),

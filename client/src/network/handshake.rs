@@ -1,10 +1,11 @@
 //! What happens on a new connection before it is used: ApiVersions, then SASL.
 //!
 //! ```text
-//!   ApiVersions, our highest ──ok──▶ SaslHandshake ──ok──▶ SaslAuthenticate ──ok──▶ ready
-//!        │  ▲                                                                        ▲
-//!        │  └── once more, at the version that the refusal names                     │
-//!        └──ok, without SASL ─────────────────────────────────────────────────────────┘
+//!   ApiVersions, our highest ──ok──▶ SaslHandshake ──ok──▶ SaslAuthenticate ──said all──▶ ready
+//!        │  ▲                                                  │  ▲                           ▲
+//!        │  └── once more, at the version that                 └──┘ as often as the           │
+//!        │      the refusal names                                   mechanism wants           │
+//!        └──ok, without SASL ──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! KIP-511: a broker that does not know our version of ApiVersions refuses in the layout of version 0, and names the
@@ -26,7 +27,7 @@ use krafka_protocol::{
 use super::error;
 use super::features::BrokerFeatures;
 use super::versions::Versions;
-use crate::auth::Credentials;
+use crate::auth::{Exchange, Next};
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
 
@@ -61,7 +62,7 @@ enum Step {
 pub(crate) struct Handshake {
     node: Node,
     client_id: std::sync::Arc<str>,
-    credentials: Option<Credentials>,
+    exchange: Option<Exchange>,
     step: Step,
     versions: Versions,
     correlation_id: i32,
@@ -69,11 +70,11 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    pub(crate) fn new(node: Node, client_id: std::sync::Arc<str>, credentials: Option<Credentials>) -> Self {
+    pub(crate) fn new(node: Node, client_id: std::sync::Arc<str>, exchange: Option<Exchange>) -> Self {
         let mut handshake = Self {
             node,
             client_id,
-            credentials,
+            exchange,
             step: Step::Done,
             versions: Versions::default(),
             correlation_id: -1,
@@ -150,8 +151,8 @@ impl Handshake {
     }
 
     fn authenticate(&mut self) {
-        let Some(credentials) = &self.credentials else { return self.finish(None) };
-        let mechanism = Str::from(credentials.mechanism());
+        let Some(exchange) = &self.exchange else { return self.finish(None) };
+        let mechanism = Str::from(exchange.mechanism());
         match self.versions.negotiate::<SaslHandshakeRequest>() {
             Ok(version) => {
                 self.step = Step::SaslHandshake { version };
@@ -167,7 +168,7 @@ impl Handshake {
             Ok(answer) => answer,
             Err(error) => return self.fail(error),
         };
-        let credentials = self.credentials.as_ref().expect("SASL starts only with credentials");
+        let exchange = self.exchange.as_ref().expect("SASL starts only with an exchange");
         let code = ErrorCode(answer.error_code);
         if !code.is_ok() {
             let enabled = answer.mechanisms.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
@@ -175,15 +176,14 @@ impl Handshake {
                 ErrorCode::ILLEGAL_SASL_STATE => "is it a listener without SASL?".to_owned(),
                 _ => format!("the broker enables [{enabled}]"),
             };
-            let mechanism = credentials.mechanism();
+            let mechanism = exchange.mechanism();
             let message = format!("authenticating with {mechanism} at {}: {code}; {remedy}", self.node);
             return self.fail(KrafkaError::auth(message));
         }
         match self.versions.negotiate::<SaslAuthenticateRequest>() {
             Ok(version) => {
-                let request = SaslAuthenticateRequest { auth_bytes: credentials.initial_response() };
-                self.step = Step::SaslAuthenticate { version };
-                self.send(&request, version);
+                let first = exchange.initial_response();
+                self.say(first, version);
             }
             Err(mismatch) => self.fail(mismatch.at(&self.node)),
         }
@@ -195,17 +195,42 @@ impl Handshake {
             Ok(answer) => answer,
             Err(error) => return self.fail(error),
         };
+        let exchange = self.exchange.as_mut().expect("SASL starts only with an exchange");
+        let mechanism = exchange.mechanism();
         let code = ErrorCode(answer.error_code);
-        if code.is_ok() {
-            let lifetime = u64::try_from(answer.session_lifetime_ms).unwrap_or(0);
-            return self.finish((lifetime > 0).then(|| Duration::from_millis(lifetime)));
+        if !code.is_ok() {
+            let said = answer.error_message.as_deref().unwrap_or("no reason given");
+            let remedy = exchange.remedy();
+            return self.fail(KrafkaError::auth(format!(
+                "authenticating with {mechanism} at {}: {code} ({said}): {remedy}",
+                self.node
+            )));
         }
-        let mechanism = self.credentials.as_ref().map_or("SASL", Credentials::mechanism);
-        let said = answer.error_message.as_deref().unwrap_or("no reason given");
-        self.fail(KrafkaError::auth(format!(
-            "authenticating with {mechanism} at {}: {code} ({said}): check the user name and the password",
-            self.node
-        )));
+        match exchange.answer(&answer.auth_bytes) {
+            Ok(Next::Say(message)) => self.say(message, version),
+            Ok(Next::Done) => {
+                let lifetime = u64::try_from(answer.session_lifetime_ms).unwrap_or(0);
+                self.finish((lifetime > 0).then(|| Duration::from_millis(lifetime)));
+            }
+            Err(why) => {
+                self.fail(KrafkaError::auth(format!("authenticating with {mechanism} at {}: {why}", self.node)));
+            }
+        }
+    }
+
+    fn say(&mut self, message: Bytes, version: i16) {
+        self.step = Step::SaslAuthenticate { version };
+        self.send(&SaslAuthenticateRequest { auth_bytes: message }, version);
+    }
+
+    /// Whether to handle this answer takes so long that it must not hold up an asynchronous task: a broker may ask for
+    /// a million rounds of hashing.
+    pub(crate) fn is_costly(&self, body: &Bytes) -> bool {
+        let Step::SaslAuthenticate { version } = self.step else { return false };
+        let read = |input: &mut Reader| SaslAuthenticateResponse::decode(input, version);
+        let answer = self.decode(ApiKey::SaslAuthenticate, version, body.clone(), read);
+        let exchange = self.exchange.as_ref().zip(answer.ok());
+        exchange.is_some_and(|(exchange, answer)| exchange.is_costly(&answer.auth_bytes))
     }
 
     fn decode<T>(

@@ -13,12 +13,12 @@ type Test = Script<Handshake>;
 const MAX: i16 = API_VERSIONS_MAX;
 
 fn plain(scenario: impl Fn(&mut Test)) {
-    handshake(Some(Credentials::Plain(Plain::new("alice", "hunter2"))), scenario);
+    handshake(|| Some(Exchange::Plain(Plain::new("alice", "hunter2"))), scenario);
 }
 
-fn handshake(credentials: Option<Credentials>, scenario: impl Fn(&mut Test)) {
+fn handshake(exchange: impl Fn() -> Option<Exchange>, scenario: impl Fn(&mut Test)) {
     let node = Node::bootstrap(0, "kafka", 9092);
-    Script::run(|_| Handshake::new(node.clone(), "me".into(), credentials.clone()), scenario);
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), exchange()), scenario);
 }
 
 /// The one request that was sent since this was asked last, and its version.
@@ -69,17 +69,20 @@ fn failure(script: &mut Test) -> KrafkaError {
 
 #[test]
 fn without_sasl_one_answer_is_enough() {
-    handshake(None, |script| {
-        let (request, version) = sent(script);
-        let AnyRequest::ApiVersions(request) = request else { panic!("{request:?}") };
-        assert_eq!((version, &*request.client_software_name), (MAX, "krafka"));
+    handshake(
+        || None,
+        |script| {
+            let (request, version) = sent(script);
+            let AnyRequest::ApiVersions(request) = request else { panic!("{request:?}") };
+            assert_eq!((version, &*request.client_software_name), (MAX, "krafka"));
 
-        answer_versions(script, MAX);
+            answer_versions(script, MAX);
 
-        let actions = script.actions();
-        let [Action::Finish { versions, session: None }] = &actions[..] else { panic!("{actions:?}") };
-        assert_eq!(versions.range(ApiKey::Metadata), Some((0, 12)));
-    });
+            let actions = script.actions();
+            let [Action::Finish { versions, session: None }] = &actions[..] else { panic!("{actions:?}") };
+            assert_eq!(versions.range(ApiKey::Metadata), Some((0, 12)));
+        },
+    );
 }
 
 /// AV-12: Kafka refuses names that do not fit its pattern.
@@ -98,86 +101,107 @@ fn the_software_is_named_as_kafka_allows() {
 /// AV-01.
 #[test]
 fn a_refusal_that_names_a_range_costs_one_round_trip() {
-    handshake(None, |script| {
-        sent(script);
+    handshake(
+        || None,
+        |script| {
+            sent(script);
 
-        refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, 2)]);
-        let (_, version) = sent(script);
-        assert_eq!(version, 2);
+            refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, 2)]);
+            let (_, version) = sent(script);
+            assert_eq!(version, 2);
 
-        answer_versions(script, 2);
-        assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
-    });
+            answer_versions(script, 2);
+            assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
+        },
+    );
 }
 
 /// AV-02.
 #[test]
 fn a_refusal_without_a_range_means_version_zero() {
-    handshake(None, |script| {
-        sent(script);
+    handshake(
+        || None,
+        |script| {
+            sent(script);
 
-        refuse_versions(script, Vec::new());
+            refuse_versions(script, Vec::new());
 
-        assert_eq!(sent(script).1, 0);
-    });
+            assert_eq!(sent(script).1, 0);
+        },
+    );
 }
 
 /// AV-03.
 #[test]
 fn a_refusal_that_names_what_it_refuses_is_no_loop() {
-    handshake(None, |script| {
-        sent(script);
+    handshake(
+        || None,
+        |script| {
+            sent(script);
 
-        refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, MAX)]);
+            refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, MAX)]);
 
-        let error = failure(script);
-        assert!(
-            matches!(error, KrafkaError::Protocol { kind: ProtocolErrorKind::UnsupportedVersion, .. }),
-            "{error:?}"
-        );
-    });
+            let error = failure(script);
+            assert!(
+                matches!(error, KrafkaError::Protocol { kind: ProtocolErrorKind::UnsupportedVersion, .. }),
+                "{error:?}"
+            );
+        },
+    );
 }
 
 /// AV-03.
 #[test]
 fn version_zero_refused_is_the_end() {
-    handshake(None, |script| {
-        refuse_versions(script, Vec::new());
-        refuse_versions(script, Vec::new());
+    handshake(
+        || None,
+        |script| {
+            refuse_versions(script, Vec::new());
+            refuse_versions(script, Vec::new());
 
-        assert!(failure(script).to_string().contains("refuses version 0"));
-    });
+            assert!(failure(script).to_string().contains("refuses version 0"));
+        },
+    );
 }
 
 /// AV-04.
 #[test]
 fn another_code_is_passed_on() {
-    handshake(None, |script| {
-        answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::INVALID_REQUEST, Vec::new()));
+    handshake(
+        || None,
+        |script| {
+            answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::INVALID_REQUEST, Vec::new()));
 
-        let error = failure(script);
-        assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::INVALID_REQUEST, .. }), "{error:?}");
-    });
+            let error = failure(script);
+            assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::INVALID_REQUEST, .. }), "{error:?}");
+        },
+    );
 }
 
 /// AV-13.
 #[test]
 fn ranges_that_make_no_sense_end_it() {
-    handshake(None, |script| {
-        let ranges = vec![api(ApiKey::Metadata, 5, 4)];
-        answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::NONE, ranges));
+    handshake(
+        || None,
+        |script| {
+            let ranges = vec![api(ApiKey::Metadata, 5, 4)];
+            answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::NONE, ranges));
 
-        assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
-    });
+            assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
+        },
+    );
 }
 
 #[test]
 fn an_answer_that_does_not_decode_ends_it() {
-    handshake(None, |script| {
-        script.input(Bytes::from_static(&[0, 0, 0, 0, 0, 0, 255]));
+    handshake(
+        || None,
+        |script| {
+            script.input(Bytes::from_static(&[0, 0, 0, 0, 0, 0, 255]));
 
-        assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
-    });
+            assert!(matches!(failure(script), KrafkaError::Protocol { kind: ProtocolErrorKind::Malformed, .. }));
+        },
+    );
 }
 
 /// AU-01.

@@ -1,0 +1,293 @@
+//! The one bearer token of a handle: who waits for it, and when the next is asked for.
+//!
+//! ```text
+//!   none ──wanted──▶ fetching ──token──▶ held ──⅘ of its life──▶ fetching anew (the old one is given meanwhile)
+//!                       └──failure, and none is held: all who wait hear why──▶ none
+//! ```
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use krafka_protocol::machine::Machine;
+
+use super::BearerToken;
+use crate::backoff::Backoff;
+use crate::rng::Rng;
+
+/// After this part of a token's life the next one is asked for (±5 %). Java: `sasl.login.refresh.window.factor`.
+const REFRESH_AT: f64 = 0.8;
+
+/// The spread of it, so that the clients of a cluster do not all ask in the same moment.
+const SPREAD: f64 = 0.05;
+
+/// How long to wait after the failure of a request that nobody waits for.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Input<W, E> {
+    /// Somebody is about to authenticate.
+    Wanted { waiter: W },
+    /// The provider brought a token, which holds for so long; `None` for ever.
+    Fetched { token: BearerToken, life: Option<Duration> },
+    /// The provider brought none.
+    Failed { why: E },
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(super) enum Action<W, E> {
+    /// Ask the provider.
+    Fetch,
+    Give {
+        waiter: W,
+        token: BearerToken,
+    },
+    Refuse {
+        waiter: W,
+        why: E,
+    },
+}
+
+/// The machine. `W` is who waits, `E` why there is no token.
+pub(super) struct Tokens<W, E> {
+    held: Option<Held>,
+    is_fetching: bool,
+    failures: u32,
+    /// Connection attempts, of which the pool has one for each of its slots at most.
+    waiting: Vec<W>,
+    actions: VecDeque<Action<W, E>>,
+    rng: Rng,
+}
+
+struct Held {
+    token: BearerToken,
+    /// When it is no good any more.
+    ends: Option<Instant>,
+    /// When the next one is asked for.
+    refresh: Option<Instant>,
+}
+
+impl<W, E: Clone> Tokens<W, E> {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            held: None,
+            is_fetching: false,
+            failures: 0,
+            waiting: Vec::new(),
+            actions: VecDeque::new(),
+            rng: Rng::stream(seed, "tokens"),
+        }
+    }
+
+    fn wanted(&mut self, waiter: W, now: Instant) {
+        self.drop_ended(now);
+        if let Some(held) = &self.held {
+            return self.actions.push_back(Action::Give { waiter, token: held.token.clone() });
+        }
+        self.waiting.push(waiter);
+        self.fetch();
+    }
+
+    fn fetch(&mut self) {
+        if !self.is_fetching {
+            self.is_fetching = true;
+            self.actions.push_back(Action::Fetch);
+        }
+    }
+
+    fn fetched(&mut self, token: BearerToken, life: Option<Duration>, now: Instant) {
+        self.is_fetching = false;
+        self.failures = 0;
+        for waiter in self.waiting.drain(..) {
+            self.actions.push_back(Action::Give { waiter, token: token.clone() });
+        }
+        let part = REFRESH_AT * self.rng.jitter(SPREAD);
+        self.held = Some(Held {
+            token,
+            ends: life.map(|life| now + life),
+            // One that has ended already was given to those who waited, for the broker to judge: clocks differ.
+            refresh: life.filter(|life| !life.is_zero()).map(|life| now + life.mul_f64(part)),
+        });
+    }
+
+    fn failed(&mut self, why: &E, now: Instant) {
+        self.is_fetching = false;
+        for waiter in self.waiting.drain(..) {
+            self.actions.push_back(Action::Refuse { waiter, why: why.clone() });
+        }
+        let delay = RETRY.delay(self.failures, &mut self.rng);
+        self.failures = self.failures.saturating_add(1);
+        self.drop_ended(now);
+        if let Some(held) = &mut self.held {
+            // Past its end nobody asks in advance any more: the next who wants one does.
+            held.refresh = Some(now + delay).filter(|retry| held.ends.is_none_or(|ends| *retry < ends));
+        }
+    }
+
+    fn drop_ended(&mut self, now: Instant) {
+        self.held.take_if(|held| held.ends.is_some_and(|ends| ends <= now));
+    }
+}
+
+impl<W, E: Clone> Machine for Tokens<W, E> {
+    type Input = Input<W, E>;
+    type Action = Action<W, E>;
+
+    fn handle(&mut self, input: Input<W, E>, now: Instant) {
+        match input {
+            Input::Wanted { waiter } => self.wanted(waiter, now),
+            Input::Fetched { token, life } => self.fetched(token, life, now),
+            Input::Failed { why } => self.failed(&why, now),
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Action<W, E>> {
+        if let Some(held) = &mut self.held
+            && held.refresh.take_if(|due| *due <= now).is_some()
+        {
+            self.fetch();
+        }
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.held.as_ref().and_then(|held| held.refresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::script::Script;
+
+    use super::*;
+
+    type Test = Script<Tokens<u32, &'static str>>;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn tokens(scenario: impl Fn(&mut Test)) {
+        Script::run(|_| Tokens::new(1), scenario);
+    }
+
+    fn want(script: &mut Test, waiter: u32) {
+        script.input(Input::Wanted { waiter });
+    }
+
+    fn fetched(script: &mut Test, life: Option<Duration>) {
+        script.input(Input::Fetched { token: BearerToken::new("t"), life });
+    }
+
+    fn failed(script: &mut Test) {
+        script.input(Input::Failed { why: "no route" });
+    }
+
+    /// The actions in a word or two each.
+    fn done(script: &mut Test) -> Vec<String> {
+        let word = |action| match action {
+            Action::Fetch => "fetch".to_owned(),
+            Action::Give { waiter, .. } => format!("give {waiter}"),
+            Action::Refuse { waiter, why } => format!("refuse {waiter}: {why}"),
+        };
+        script.actions().into_iter().map(word).collect()
+    }
+
+    /// AU-10: one request for all.
+    #[test]
+    fn connections_share_one_request() {
+        tokens(|script| {
+            want(script, 1);
+            want(script, 2);
+            assert_eq!(done(script), ["fetch"]);
+
+            fetched(script, None);
+            want(script, 3);
+
+            assert_eq!(done(script), ["give 1", "give 2", "give 3"]);
+            assert_eq!(script.deadline(), None);
+        });
+    }
+
+    /// AU-10: the next one is there before the old one ends.
+    #[test]
+    fn the_next_token_is_asked_for_ahead_of_the_end() {
+        tokens(|script| {
+            want(script, 1);
+            fetched(script, Some(10 * MINUTE));
+            done(script);
+
+            script.at(7 * MINUTE);
+            assert_eq!(done(script), [""; 0]);
+            script.at(9 * MINUTE);
+            want(script, 2);
+            assert_eq!(done(script), ["fetch", "give 2"]);
+
+            fetched(script, Some(10 * MINUTE));
+            script.at(16 * MINUTE);
+            assert_eq!(done(script), [""; 0]);
+        });
+    }
+
+    #[test]
+    fn the_old_token_is_used_while_it_holds_and_no_longer() {
+        tokens(|script| {
+            want(script, 1);
+            fetched(script, Some(10 * MINUTE));
+            script.at(9 * MINUTE);
+            failed(script);
+            want(script, 2);
+            assert_eq!(done(script), ["fetch", "give 1", "fetch", "give 2"]);
+
+            script.at(11 * MINUTE);
+            done(script);
+            want(script, 3);
+            failed(script);
+            assert_eq!(done(script).last().map(String::as_str), Some("refuse 3: no route"));
+        });
+    }
+
+    #[test]
+    fn a_failure_reaches_all_who_wait_and_the_next_asks_anew() {
+        tokens(|script| {
+            want(script, 1);
+            want(script, 2);
+            failed(script);
+            want(script, 3);
+
+            assert_eq!(done(script), ["fetch", "refuse 1: no route", "refuse 2: no route", "fetch"]);
+        });
+    }
+
+    /// A provider whose tokens have ended when they come (a clock that is wrong) must not be asked in a hot loop.
+    #[test]
+    fn a_token_without_life_is_given_once_and_not_kept() {
+        tokens(|script| {
+            want(script, 1);
+            fetched(script, Some(Duration::ZERO));
+            assert_eq!(done(script), ["fetch", "give 1"]);
+            assert_eq!(script.deadline(), None);
+
+            want(script, 2);
+            assert_eq!(done(script), ["fetch"]);
+        });
+    }
+
+    #[test]
+    fn failed_refreshes_are_spaced() {
+        tokens(|script| {
+            want(script, 1);
+            fetched(script, Some(10 * MINUTE));
+            script.at(9 * MINUTE);
+            done(script);
+            let mut asked = 0;
+            for _ in 0..100 {
+                failed(script);
+                let Some(deadline) = script.deadline() else { break };
+                script.at(deadline);
+                asked += done(script).len();
+            }
+
+            assert!((3..=10).contains(&asked), "{asked} requests in the last minute");
+        });
+    }
+}
