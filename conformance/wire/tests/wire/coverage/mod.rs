@@ -1,8 +1,9 @@
 //! Which test judges which scenario, and which API: by the marks in the tests.
 //!
-//! `rules.tsv` has the scenarios of the groups LE, BY and FI, and the reason where one does not judge a broker. A test takes a scenario on by naming its id in its doc comment, or in the first lines of its file for all
-//! tests of that file. A scenario without a test fails here, and so does an id that is not on the list, and an API that
-//! the fake serves and no test sends.
+//! `rules.tsv` has the scenarios of the groups LE, BY and FI, and the reason where one does not judge a broker. A test
+//! takes a scenario on by naming its id in its doc comment, or in the first lines of its file for all tests of that
+//! file. A scenario without a test fails here, and so does an id that is not on the list, and an API that the fake
+//! serves and no test sends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
