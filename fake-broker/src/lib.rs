@@ -63,6 +63,7 @@ mod producer_ids;
 mod purgatory;
 mod quorum;
 mod quotas;
+mod re2;
 mod reassignments;
 mod rng;
 mod security;

@@ -82,12 +82,16 @@ impl Offsets {
         }
     }
 
-    /// Forgets the positions of a group that have expired, by their topic, the time of their commit, and the end that
-    /// they were given. Says whether any are left.
-    pub(crate) fn expire(&mut self, group: &str, has_expired: impl Fn(&str, Instant, Option<Instant>) -> bool) -> bool {
+    /// Forgets the positions of a group that have expired, by their topic and partition, the time of their commit, and
+    /// the end that they were given. Says whether any are left.
+    pub(crate) fn expire(
+        &mut self,
+        group: &str,
+        has_expired: impl Fn(&Str, i32, Instant, Option<Instant>) -> bool,
+    ) -> bool {
         let Some(topics) = self.groups.get_mut(group) else { return false };
         topics.retain(|topic, partitions| {
-            partitions.retain(|_, kept| !has_expired(topic, kept.at, kept.expires));
+            partitions.retain(|&index, kept| !has_expired(topic, index, kept.at, kept.expires));
             !partitions.is_empty()
         });
         let is_left = !topics.is_empty();

@@ -2,7 +2,8 @@
 //!
 //! Kafka looks every `offsets.retention.check.interval.ms`. An offset is dropped when nothing has been committed for it
 //! for `offsets.retention.minutes` and nobody reads its topic; in a classic group that had members, the time counts
-//! from when the last one left. A group without offsets goes when it is empty. As long as there is nothing that could
+//! from when the last one left. One that a transaction is about to change stays. A group without offsets goes when it is
+//! empty, and no transaction is to bring it some. As long as there is nothing that could
 //! expire, no timer runs.
 
 use std::time::{Duration, Instant};
@@ -38,23 +39,26 @@ pub(super) fn run(state: &mut State, now: Instant) {
     let retention = state.config.offsets_retention;
     let ids: Vec<Str> = state.groups.groups.keys().cloned().collect();
     for id in ids {
-        let State { groups, offsets, .. } = state;
+        let State { groups, offsets, pending_offsets, .. } = state;
         let counts = groups.age_of_offsets(&id);
-        let is_left = offsets.expire(&id, |topic, committed_at, expires| {
+        let is_left = offsets.expire(&id, |topic, partition, committed_at, expires| {
             let from = match counts {
                 AgeCounts::FromCommit => committed_at,
                 AgeCounts::From(since) => since,
                 AgeCounts::Never => return false,
             };
-            !groups.is_subscribed(&id, topic) && is_over(now, from, expires, retention)
+            !groups.is_subscribed(&id, topic)
+                && is_over(now, from, expires, retention)
+                && !pending_offsets.is_unstable(&id, topic, partition)
         });
         // What a share group has read is no offset of it, and does not age.
-        let is_empty = groups
+        let is_empty = state
+            .groups
             .groups
             .get(&id)
             .is_some_and(|group| group.state() == GroupState::Empty && !matches!(group, Group::Share(_)));
-        if is_empty && !is_left {
-            groups.groups.remove(&id);
+        if is_empty && !is_left && !state.pending_offsets.has_group(&id) {
+            state.groups.groups.remove(&id);
         }
     }
     keep_watch(state, now);

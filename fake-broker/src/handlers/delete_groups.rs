@@ -1,4 +1,5 @@
-//! DeleteGroups (42): groups without members are forgotten, with their offsets.
+//! DeleteGroups (42): groups without members are forgotten, with their offsets, and those that they
+//! commit in transactions that are open.
 
 use std::collections::BTreeSet;
 
@@ -30,6 +31,7 @@ fn delete(state: &mut State, cx: &Context, group_id: &Str) -> Result<(), Refusal
     }
     state.groups.delete(group_id)?;
     state.offsets.group_deleted(group_id);
+    state.pending_offsets.group_deleted(group_id);
     groups::share::group_deleted(state, group_id);
     groups::settle(state, group_id, cx.now);
     Ok(())

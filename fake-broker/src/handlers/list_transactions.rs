@@ -1,24 +1,21 @@
 //! ListTransactions (66): the transactional ids that a node coordinates.
 //!
-//! All filters must hold at once. A pattern is a regular expression in RE2's language (KIP-1152), which the crate
-//! `regex` reads as well: what it knows and RE2 does not is not refused here.
+//! All filters must hold at once. A pattern is a regular expression of RE2 (KIP-1152).
 
 use krafka_protocol::api::list_transactions::{
     ListTransactionsRequest, ListTransactionsResponse, TransactionState as Listed,
 };
 use krafka_protocol::{ErrorCode, Str};
-use regex::Regex;
 
 use crate::context::{Context, Outcome};
 use crate::coordinators;
+use crate::re2::Expression;
 use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 use crate::transactions::{self, Transaction, TransactionState};
 
 /// States that Kafka is in for a moment, and knows by name.
 const MOMENTARY: [&str; 2] = ["Dead", "PrepareEpochFence"];
-/// What a regular expression may become when it is compiled.
-const PATTERN_LIMIT: usize = 1 << 20;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -34,15 +31,10 @@ pub(crate) fn handle(
     }
     let pattern = match request.transactional_id_pattern.as_deref().filter(|pattern| !pattern.is_empty()) {
         None => None,
-        Some(pattern) => {
-            let whole = format!("^(?:{pattern})$");
-            // What is closed twice in the pattern would match outside of it.
-            let compile = |text: &str| regex::RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
-            match compile(pattern).and_then(|_| compile(&whole)) {
-                Ok(pattern) => Some(pattern),
-                Err(_) => return Outcome::Reply(failed(ErrorCode::INVALID_REGULAR_EXPRESSION)),
-            }
-        }
+        Some(pattern) => match Expression::new(pattern) {
+            Ok(pattern) => Some(pattern),
+            Err(_) => return Outcome::Reply(failed(ErrorCode::INVALID_REGULAR_EXPRESSION)),
+        },
     };
 
     let is_known =
@@ -68,7 +60,7 @@ pub(crate) fn handle(
 
 fn passes(
     request: &ListTransactionsRequest,
-    pattern: Option<&Regex>,
+    pattern: Option<&Expression>,
     id: &str,
     transaction: &Transaction,
     wall_ms: i64,
@@ -79,7 +71,7 @@ fn passes(
         && (states.is_empty() || states.iter().any(|name| name == transaction.state().name()))
         // The time since a transaction that never began counts from 1970, in Kafka as well.
         && (duration < 0 || wall_ms.saturating_sub(transaction.start_ms()) > duration)
-        && pattern.is_none_or(|pattern| pattern.is_match(id))
+        && pattern.is_none_or(|pattern| pattern.matches(id))
 }
 
 fn failed(error: ErrorCode) -> ListTransactionsResponse {

@@ -1,4 +1,5 @@
-//! OffsetDelete (47): single offsets of a group are forgotten, if nobody in it reads their topic.
+//! OffsetDelete (47): single offsets of a group are forgotten, if nobody in it reads their topic; those as well that are
+//! committed in a transaction that is open.
 
 use krafka_protocol::ErrorCode;
 use krafka_protocol::api::offset_delete::{
@@ -30,6 +31,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetDeleteRequ
                 partition.error_code = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC.0;
             } else {
                 state.offsets.delete(group, &topic.name, partition.partition_index);
+                state.pending_offsets.delete(group, &topic.name, partition.partition_index);
             }
         }
     }

@@ -41,6 +41,11 @@ impl PendingOffsets {
         self.by_producer.values().any(|pending| pending.contains_key(&position))
     }
 
+    /// Whether any transaction may yet change a position of a group.
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.by_producer.values().flat_map(BTreeMap::keys).any(|(of, ..)| of == group)
+    }
+
     /// Takes note that a group has committed a position without a transaction.
     pub(crate) fn overtaken(&mut self, group: &Str, topic: &Str, partition: i32) {
         let position = (group.clone(), topic.clone(), partition);
@@ -68,9 +73,24 @@ impl PendingOffsets {
 
     /// Forgets the positions in a topic that is gone.
     pub(crate) fn topic_deleted(&mut self, topic: &str) {
-        for pending in self.by_producer.values_mut() {
-            pending.retain(|(_, of, _), _| of != topic);
-        }
+        self.forget(|(_, of, _)| of == topic);
+    }
+
+    /// Forgets the positions of a group that is gone.
+    pub(crate) fn group_deleted(&mut self, group: &str) {
+        self.forget(|(of, ..)| of == group);
+    }
+
+    /// Forgets one position, which an administrator has deleted.
+    pub(crate) fn delete(&mut self, group: &Str, topic: &Str, partition: i32) {
+        self.forget(|(of, in_topic, index)| (of, in_topic, *index) == (group, topic, partition));
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(&Position) -> bool) {
+        self.by_producer.retain(|_, pending| {
+            pending.retain(|position, _| !is_gone(position));
+            !pending.is_empty()
+        });
     }
 }
 

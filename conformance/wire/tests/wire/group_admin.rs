@@ -195,6 +195,12 @@ fn groups_are_listed_with_state_and_type_and_filtered_by_both() {
             (&["Stable"], &["consumer"], false),
             (&["nonsense"], &[], false),
             (&[], &["nonsense"], false),
+            (&["nonsense", "Stable"], &["nonsense", "classic"], true),
+            (&[" stable "], &[], true),
+            (&[], &[" classic "], false),
+            (&[""], &[], false),
+            (&[], &[""], false),
+            (&["PreparingRebalance", "CompletingRebalance", "Dead"], &[], false),
         ] {
             assert_eq!(listed(wire, group, states, types).await.is_some(), is_there, "{states:?} {types:?}");
         }

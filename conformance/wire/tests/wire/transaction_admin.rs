@@ -102,12 +102,15 @@ fn transactions_are_listed_by_pattern() {
             (format!("{}.*", &name[..name.len() - 3]), true),
             (name[..name.len() - 3].to_owned(), false),
             (format!("nothing|{name}"), true),
+            (format!("\\Q{name}\\E"), true),
+            (format!("(?i){}", name.to_uppercase()), true),
             (String::new(), true),
         ] {
             let found = list(wire, ask(&pattern), 2).await;
             assert_eq!(ids(&found).contains(&&*name), is_found, "{pattern}");
         }
-        for wrong in ["(", "a)(b", "(?=x)"] {
+        // The last three are none of RE2, though other languages know them.
+        for wrong in ["(", "a)(b", "a)|(b", "[", "*", "(?=x)", "(?x)a", "a**", "a{1001}"] {
             let refused = list(wire, ask(wrong), 2).await;
             assert_eq!(ErrorCode(refused.error_code), ErrorCode::INVALID_REGULAR_EXPRESSION, "{wrong}");
         }

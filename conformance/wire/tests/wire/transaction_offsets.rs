@@ -1,8 +1,15 @@
 //! Offsets that a group commits inside of a transaction.
 
-use krafka_fake_broker::KafkaVersion;
+use std::time::Duration;
+
+use krafka_fake_broker::{FakeCluster, KafkaVersion};
+use krafka_protocol::api::delete_groups::DeleteGroupsRequest;
+use krafka_protocol::api::list_groups::ListGroupsRequest;
 use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use krafka_protocol::api::offset_delete::{
+    OffsetDeleteRequest, OffsetDeleteRequestPartition, OffsetDeleteRequestTopic,
 };
 use krafka_protocol::api::offset_fetch::{
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics, OffsetFetchResponsePartitions,
@@ -12,7 +19,7 @@ use krafka_protocol::api::txn_offset_commit::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
-use crate::target::{Target, Topic, Wire, run};
+use crate::target::{Target, Topic, Wire, on_fake, run};
 use crate::transactional::{ADD, END, PLAIN_END, Producer};
 
 /// Versions of the request for producers that announce their offsets, and for those that need not.
@@ -64,7 +71,7 @@ impl Group {
             let request = self.ask(producer, offset);
             match self.send(request, version).await {
                 // The markers of the last transaction are on their way.
-                "CONCURRENT_TRANSACTIONS" => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+                "CONCURRENT_TRANSACTIONS" => tokio::time::sleep(Duration::from_millis(20)).await,
                 error => return error,
             }
         }
@@ -219,5 +226,73 @@ fn offsets_of_a_member_that_is_gone_are_refused() {
         assert_eq!(group.send(unknown, PLAIN).await, "UNKNOWN_MEMBER_ID");
         producer.finish(PLAIN_END, true).await;
         assert_eq!(group.fetch(true).await, Ok(5));
+    });
+}
+
+/// FI-10. What is deleted with the group does not come back when the transaction is committed.
+#[test]
+fn deleted_group_loses_what_its_transactions_would_bring() {
+    run(async |target| {
+        let mut group = Group::new(&target).await;
+        let mut producer = Producer::new(&target).await;
+        producer.add_offsets(ADD, &group.id).await;
+        assert_eq!(group.commit(&producer, PLAIN, 5).await, "NONE");
+
+        let request = DeleteGroupsRequest { groups_names: vec![group.id.clone()] };
+        let deleted = group.wire.call(request, 2).await.results.remove(0);
+        assert_eq!(ErrorCode(deleted.error_code), ErrorCode::NONE);
+        assert_eq!(group.fetch(true).await, Ok(-1));
+        producer.finish(PLAIN_END, true).await;
+
+        assert_eq!(group.fetch(true).await, Ok(-1));
+        let listed = group.wire.call(ListGroupsRequest::default(), 4).await.groups;
+        assert!(!listed.iter().any(|listed| listed.group_id == group.id));
+    });
+}
+
+/// FI-10. The same of a single offset, whether or not there was an older one.
+#[test]
+fn deleted_offset_does_not_come_back_with_a_transaction() {
+    run(async |target| {
+        for was_committed in [false, true] {
+            let mut group = Group::new(&target).await;
+            let mut producer = Producer::new(&target).await;
+            if was_committed {
+                assert_eq!(group.commit_plainly(3).await, "NONE");
+            }
+            producer.add_offsets(ADD, &group.id).await;
+            assert_eq!(group.commit(&producer, PLAIN, 5).await, "NONE");
+
+            let partitions = vec![OffsetDeleteRequestPartition { partition_index: 0 }];
+            let topics = vec![OffsetDeleteRequestTopic { name: group.topic.name.clone(), partitions }];
+            let request = OffsetDeleteRequest { group_id: group.id.clone(), topics };
+            let deleted = group.wire.call(request, 0).await;
+            assert_eq!((deleted.error_code, deleted.topics[0].partitions[0].error_code), (0, 0));
+            let before = group.fetch(true).await;
+            producer.finish(PLAIN_END, true).await;
+
+            assert_eq!((before, group.fetch(true).await), (Ok(-1), Ok(-1)), "{was_committed}");
+        }
+    });
+}
+
+/// FI-10. An offset that a transaction is about to change does not expire, nor does the group.
+#[test]
+fn offset_in_a_transaction_does_not_expire() {
+    let retention = Duration::from_secs(3600);
+    let builder = FakeCluster::builder().offsets_retention(retention).transaction_max_timeout(retention * 10);
+    on_fake(builder, async |target, fake| {
+        let mut group = Group::new(&target).await;
+        let mut producer = Producer::with_timeout(&target, 36_000_000).await;
+        assert_eq!(group.commit_plainly(3).await, "NONE");
+        producer.add_offsets(ADD, &group.id).await;
+        assert_eq!(group.commit(&producer, PLAIN, 5).await, "NONE");
+
+        tokio::time::sleep(retention * 2).await;
+        assert_eq!(group.fetch(false).await, Ok(3));
+        producer.finish(PLAIN_END, false).await;
+        tokio::time::sleep(retention).await;
+
+        assert_eq!((group.fetch(true).await, fake.group(&group.id)), (Ok(-1), None));
     });
 }

@@ -18,7 +18,6 @@ mod describe;
 mod heartbeat;
 mod member;
 mod patterns;
-mod re2;
 mod reconcile;
 #[cfg(test)]
 mod tests;

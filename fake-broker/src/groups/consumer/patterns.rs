@@ -11,7 +11,7 @@ use krafka_protocol::{ErrorCode, Str};
 use super::super::desk::{Desk, Refusal};
 use super::ConsumerGroup;
 use super::member::Member;
-use super::re2::Expression;
+use crate::re2::Expression;
 
 /// Kafka's pause between two looks.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);

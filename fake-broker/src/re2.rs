@@ -1,7 +1,7 @@
-//! The regular expressions of RE2, in which members of KIP-848 subscribe.
+//! The regular expressions of RE2, in which members of KIP-848 subscribe and transactional ids are listed.
 //!
 //! Kafka compiles them with RE2/J and wants the whole name to match. Here they are turned into the syntax of the crate
-//! `regex`, which takes some things that RE2/J refuses (`a**`, `(?x)`, `a{1001}`) or reads in another way (`[[a]`,
+//! `regex`, which by itself takes some things that RE2/J refuses (`a**`, `(?x)`, `a{1001}`) or reads in another way (`[[a]`,
 //! `[a&&b]`, `\<`), and refuses some that RE2/J takes (`\Q…\E`, a `{` that stands for itself).
 
 use regex::{Regex, RegexBuilder};
@@ -14,13 +14,13 @@ const MAX_SIZE: usize = 10 * 1024 * 1024;
 
 /// An expression that was compiled.
 #[derive(Debug)]
-pub(super) struct Expression {
+pub(crate) struct Expression {
     regex: Regex,
 }
 
 impl Expression {
     /// Compiles an expression; says what is wrong with it if it is none of RE2.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
         let translated = Translation::of(text)?;
         let whole = format!("^(?:{translated})$");
         let built = RegexBuilder::new(&whole).unicode(true).size_limit(MAX_SIZE).build();
@@ -28,7 +28,7 @@ impl Expression {
     }
 
     /// Whether the whole of a name matches.
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
 }
@@ -44,11 +44,13 @@ struct Translation<'a> {
     out: String,
     /// Whether the last thing was a repetition: RE2 refuses another one behind it.
     was_repeated: bool,
+    /// How many groups are open. What is closed twice would end the group that stands around it all.
+    depth: usize,
 }
 
 impl<'a> Translation<'a> {
     fn of(text: &'a str) -> Result<String, String> {
-        let mut translation = Self { rest: text.chars().peekable(), out: String::new(), was_repeated: false };
+        let mut translation = Self { rest: text.chars().peekable(), out: String::new(), was_repeated: false, depth: 0 };
         while let Some(next) = translation.rest.next() {
             translation.take(next)?;
         }
@@ -71,6 +73,10 @@ impl<'a> Translation<'a> {
             '[' => self.class()?,
             ']' => self.out.push_str("\\]"),
             '(' => self.group()?,
+            ')' => {
+                self.depth = self.depth.checked_sub(1).ok_or("unexpected `)`")?;
+                self.out.push(')');
+            }
             '\\' => self.escape()?,
             _ => self.out.push(next),
         }
@@ -235,6 +241,7 @@ impl<'a> Translation<'a> {
     /// Copies the start of a group. The flags of RE2 are `i`, `m`, `s` and `U`.
     fn group(&mut self) -> Result<(), String> {
         self.out.push('(');
+        self.depth += 1;
         if self.rest.next_if_eq(&'?').is_none() {
             return Ok(());
         }
@@ -248,10 +255,11 @@ impl<'a> Translation<'a> {
         loop {
             match self.rest.next() {
                 Some(flag @ ('i' | 'm' | 's' | 'U' | '-')) => self.out.push(flag),
-                Some(end @ (':' | ')')) => {
-                    self.out.push(end);
+                Some(':') => {
+                    self.out.push(':');
                     return Ok(());
                 }
+                Some(')') => return self.take(')'),
                 _ => return Err("missing argument to repetition operator, or invalid flags behind `(?`".to_owned()),
             }
         }
@@ -298,6 +306,7 @@ mod tests {
             (r"\<a", "<a", true),
             ("a??b", "b", true),
             ("[]a]", "]", true),
+            ("(?i)(a|(b))c", "BC", true),
         ];
 
         for (pattern, name, matches) in table {
@@ -312,6 +321,7 @@ mod tests {
             "[",
             "(",
             ")",
+            "a)|(b",
             "*",
             "a**",
             "a{2}{3}",
