@@ -42,6 +42,7 @@ pub struct FakeClusterBuilder {
     version: KafkaVersion,
     profile: Option<Profile>,
     profiles: BTreeMap<i32, Profile>,
+    features: BTreeMap<Str, i16>,
     topics: Vec<(Str, i32)>,
     port_base: Option<u16>,
     start_ms: Option<i64>,
@@ -64,6 +65,7 @@ impl Default for FakeClusterBuilder {
             version: KafkaVersion::default(),
             profile: None,
             profiles: BTreeMap::new(),
+            features: BTreeMap::new(),
             topics: Vec::new(),
             port_base: None,
             start_ms: None,
@@ -134,6 +136,15 @@ impl FakeClusterBuilder {
     /// **Unstable:** may change in any release.
     pub fn node_service(mut self, node: i32, profile: Profile) -> Self {
         self.profiles.insert(node, profile);
+        self
+    }
+
+    /// Sets the level that a feature is at in the beginning, such as 0 of `group.version`, as `--feature` of Kafka's
+    /// `kafka-storage format` does. The default is what the Kafka version that the nodes look like begins with.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn feature(mut self, name: impl Into<Str>, level: i16) -> Self {
+        self.features.insert(name.into(), level);
         self
     }
 
@@ -432,7 +443,8 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// If there is a TLS listener, and no certificate that it can use.
+    /// If there is a TLS listener, and no certificate that it can use; or if there is no such level of a feature as was
+    /// given.
     pub fn build(self) -> FakeCluster {
         let ports = self.listeners().in_memory();
         self.into_cluster("broker", |_| ports.clone()).unwrap_or_else(|error| panic!("{error}"))
@@ -503,6 +515,11 @@ impl FakeClusterBuilder {
         let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
         let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);
         let mut state = State::new(Arc::new(config), WallClock::new(now, start_ms), nodes, ids);
+        for (name, &level) in &self.features {
+            let found = state.feature(name).filter(|feature| (feature.min..=feature.max).contains(&level));
+            let feature = found.unwrap_or_else(|| panic!("this Kafka has no level {level} of a feature {name}"));
+            state.set_feature(&feature, level);
+        }
         let replicas = state.config.replication_factor;
         for (name, partitions) in self.topics {
             state.add_topic(name, partitions, replicas);

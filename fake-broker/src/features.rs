@@ -1,4 +1,7 @@
-//! The levels that the features of the cluster are at, and how they are changed.
+//! The levels that the features of the cluster are at, how they are changed, and what they switch on.
+//!
+//! A protocol whose feature is at level 0 is still advertised, and its requests are answered UNSUPPORTED_VERSION before
+//! anything else is looked at. What the groups are stays as it is until the level is raised again.
 //!
 //! Other than in Kafka, a change of a level is not stopped by what exists already (topics with ongoing reassignments,
 //! groups with members), and `metadata.version` can only be raised: from Kafka 4 on a lower one is refused as one that
@@ -7,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::faults::{Feature, KafkaVersion};
+use crate::groups::share;
 use crate::state::State;
 
 /// The finalized levels that differ from those of a fresh cluster, and the epoch of the last change.
@@ -15,6 +19,15 @@ pub(crate) struct Features {
     changed: BTreeMap<&'static str, i16>,
     pub(crate) epoch: i64,
 }
+
+/// The feature that the protocol of KIP-848 comes with.
+pub(crate) const GROUP_VERSION: &str = "group.version";
+/// The feature that share groups come with; its level 2 brings their dead-letter queues (KIP-1191).
+pub(crate) const SHARE_VERSION: &str = "share.version";
+/// The feature that streams groups come with.
+pub(crate) const STREAMS_VERSION: &str = "streams.version";
+/// The feature of the transaction protocol.
+pub(crate) const TRANSACTION_VERSION: &str = "transaction.version";
 
 /// How a level may be changed, with Kafka's codes.
 const UPGRADE: i8 = 1;
@@ -56,10 +69,22 @@ impl State {
         self.cluster_version().features().find(|feature| feature.name == name)
     }
 
-    #[allow(dead_code, reason = "the transactions that ask for it are being written")]
     /// The finalized level of a feature by Kafka's name, such as `transaction.version`; 0 where there is none.
     pub(crate) fn feature_level(&self, name: &str) -> i16 {
         self.feature(name).map_or(0, |feature| self.features.level(&feature))
+    }
+
+    /// Whether a feature is not switched off. What had no feature yet, as KIP-848 in Kafka 3.9, cannot be.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.feature(name).is_none_or(|feature| self.features.level(&feature) > 0)
+    }
+
+    /// Changes the level of a feature, and does what follows from it.
+    pub(crate) fn set_feature(&mut self, feature: &Feature, level: i16) {
+        self.features.set(feature, level);
+        if feature.name == SHARE_VERSION && level == 0 {
+            share::switched_off(self);
+        }
     }
 
     /// Checks a change of a feature's level.
@@ -85,6 +110,9 @@ impl State {
             return refuse(format!("Local controller {controller} only supports versions {range}"));
         }
         let present = self.features.level(&feature);
+        if level > present && upgrade_type != UPGRADE {
+            return refuse("Can't downgrade to a newer version.".to_owned());
+        }
         if level >= present {
             return Ok(feature);
         }

@@ -10,7 +10,7 @@ use crate::coordinators;
 use crate::producer_ids::IdAndEpoch;
 use crate::security::acls::Operation;
 use crate::state::State;
-use crate::transactions;
+use crate::transactions::{self, Protocol};
 
 pub(crate) fn handle(
     state: &mut State,
@@ -34,5 +34,6 @@ fn add(state: &mut State, cx: &Context, request: &AddOffsetsToTxnRequest) -> Res
     }
     let producer = IdAndEpoch { producer_id: *producer_id, producer_epoch: *producer_epoch };
     let partition = (Str::from_static(coordinators::OFFSETS_TOPIC), coordinators::partition_for(group_id));
-    transactions::add_partitions(state, cx.node, transactional_id, producer, BTreeSet::from([partition]), cx.now)
+    let partitions = BTreeSet::from([partition]);
+    transactions::add_partitions(state, cx.node, transactional_id, producer, partitions, Protocol::Plain, cx.now)
 }

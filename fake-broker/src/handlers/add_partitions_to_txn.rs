@@ -16,7 +16,7 @@ use crate::coordinators;
 use crate::producer_ids::IdAndEpoch;
 use crate::security::acls::Operation;
 use crate::state::State;
-use crate::transactions;
+use crate::transactions::{self, Protocol};
 
 /// From this version on brokers ask, for many transactions at once.
 const BROKER_VERSION: i16 = 4;
@@ -91,7 +91,8 @@ fn add(
             code(transactions::verify(state, cx.node, id, producer, &partition, cx.now))
         });
     }
-    let added = code(transactions::add_partitions(state, cx.node, id, producer, asked, cx.now));
+    let protocol = if cx.version < BROKER_VERSION { Protocol::Plain } else { Protocol::EpochPerTransaction };
+    let added = code(transactions::add_partitions(state, cx.node, id, producer, asked, protocol, cx.now));
     // Older clients do not know the newer code, which means the same to them.
     let error =
         if added == ErrorCode::PRODUCER_FENCED && cx.version < 2 { ErrorCode::INVALID_PRODUCER_EPOCH } else { added };

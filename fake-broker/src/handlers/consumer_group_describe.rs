@@ -8,6 +8,7 @@ use krafka_protocol::{ErrorCode, Str};
 use super::operations;
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
+use crate::features::GROUP_VERSION;
 use crate::groups::{self, Image};
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -29,6 +30,9 @@ fn describe(state: &State, cx: &Context, id: &Str, tells_operations: bool) -> De
         group_id: id.clone(),
         ..DescribedGroup::default()
     };
+    if !state.is_on(GROUP_VERSION) {
+        return refused(ErrorCode::UNSUPPORTED_VERSION, None);
+    }
     if let Some(error) = cx.group_error(state, Operation::Describe, id) {
         return refused(error, None);
     }

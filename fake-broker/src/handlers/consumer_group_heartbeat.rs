@@ -5,6 +5,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
+use crate::features::GROUP_VERSION;
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -14,6 +15,13 @@ pub(crate) fn handle(
     cx: &Context,
     request: &ConsumerGroupHeartbeatRequest,
 ) -> Outcome<ConsumerGroupHeartbeatResponse> {
+    if !state.is_on(GROUP_VERSION) {
+        return Outcome::Reply(ConsumerGroupHeartbeatResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION.0,
+            error_message: None,
+            ..ConsumerGroupHeartbeatResponse::default()
+        });
+    }
     let answer = match refusal(state, cx, request) {
         Some(error) => Err(Refusal::new(error, error.message())),
         None => {

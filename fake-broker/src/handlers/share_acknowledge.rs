@@ -9,6 +9,7 @@ use krafka_protocol::{ErrorCode, Str};
 use super::leadership;
 use super::share_group_heartbeat::MAX_MEMBER_ID;
 use crate::context::{Context, Outcome};
+use crate::features::SHARE_VERSION;
 use crate::groups::share::{
     self, Acknowledgement, FINAL_EPOCH, Holder, INITIAL_EPOCH, Settings, ShareKey, Unacknowledged, is_well_formed,
 };
@@ -27,6 +28,9 @@ pub(crate) fn handle(
         let error_message = None;
         Outcome::Reply(ShareAcknowledgeResponse { error_code: code.0, error_message, ..Default::default() })
     };
+    if !state.is_on(SHARE_VERSION) {
+        return failed(ErrorCode::UNSUPPORTED_VERSION);
+    }
     let holder = match holder(state, cx, request.group_id.as_ref(), request.member_id.as_ref()) {
         Ok(holder) => holder,
         Err(code) => return failed(code),

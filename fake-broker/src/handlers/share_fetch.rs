@@ -25,6 +25,7 @@ use super::share_acknowledge::{acknowledge, hint, holder, is_hinted, lock_millis
 use super::share_records;
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
+use crate::features::SHARE_VERSION;
 use crate::groups::share::{
     self, Acknowledgement, Acquired, FINAL_EPOCH, Holder, INITIAL_EPOCH, Lock, Settings, ShareKey, Unacknowledged,
     Wanted, Wish,
@@ -68,6 +69,9 @@ impl Waiting {
 }
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &ShareFetchRequest) -> Outcome<ShareFetchResponse> {
+    if !state.is_on(SHARE_VERSION) {
+        return Outcome::Reply(failed(ErrorCode::UNSUPPORTED_VERSION));
+    }
     let holder = match holder(state, cx, request.group_id.as_ref(), request.member_id.as_ref()) {
         Ok(holder) => holder,
         Err(code) => return Outcome::Reply(failed(code)),

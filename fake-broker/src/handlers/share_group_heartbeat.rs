@@ -9,6 +9,7 @@ use krafka_protocol::api::share_group_heartbeat::{
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use crate::context::{Context, Outcome};
+use crate::features::SHARE_VERSION;
 use crate::groups::share::{self, Beat, JOIN_EPOCH, LEAVE_EPOCH, Settings};
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
@@ -34,6 +35,9 @@ fn answer(
     cx: &Context,
     request: &ShareGroupHeartbeatRequest,
 ) -> Result<ShareGroupHeartbeatResponse, (ErrorCode, Option<String>)> {
+    if !state.is_on(SHARE_VERSION) {
+        return Err((ErrorCode::UNSUPPORTED_VERSION, None));
+    }
     let group = &request.group_id;
     if let Some(code) = cx.group_error(state, Operation::Read, group) {
         return Err((code, None));

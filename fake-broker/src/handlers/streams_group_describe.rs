@@ -13,6 +13,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::{described, operations};
 use crate::context::{Context, Outcome};
+use crate::features::STREAMS_VERSION;
 use crate::groups::streams::{self, InternalTopic, Member, StreamsGroup, Tasks};
 use crate::state::State;
 
@@ -21,23 +22,30 @@ pub(crate) fn handle(
     cx: &Context,
     request: &StreamsGroupDescribeRequest,
 ) -> Outcome<StreamsGroupDescribeResponse> {
+    if !state.is_on(STREAMS_VERSION) {
+        let groups = request.group_ids.iter().map(|id| refused(id, (ErrorCode::UNSUPPORTED_VERSION, None))).collect();
+        return Outcome::Reply(StreamsGroupDescribeResponse { groups, ..Default::default() });
+    }
     let ids = described::each_once(&request.group_ids);
     let groups = ids.iter().map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
     Outcome::Reply(StreamsGroupDescribeResponse { groups, ..StreamsGroupDescribeResponse::default() })
 }
 
-fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> DescribedGroup {
-    let refused = |(code, message): (ErrorCode, Option<String>)| DescribedGroup {
+fn refused(id: &Str, (code, message): (ErrorCode, Option<String>)) -> DescribedGroup {
+    DescribedGroup {
         error_code: code.0,
         error_message: message.map(Str::from),
         group_id: id.clone(),
         ..DescribedGroup::default()
-    };
+    }
+}
+
+fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> DescribedGroup {
     if let Some(refusal) = described::refusal(state, cx, id) {
-        return refused(refusal);
+        return refused(id, refusal);
     }
     let Some(group) = streams::group(state, id) else {
-        return refused(described::missing(id, streams::other_kind(state, id)));
+        return refused(id, described::missing(id, streams::other_kind(state, id)));
     };
     DescribedGroup {
         group_id: id.clone(),

@@ -9,6 +9,7 @@ use krafka_protocol::api::streams_group_heartbeat::{
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
+use crate::features::STREAMS_VERSION;
 use crate::groups::streams::{
     self, Beaten, Delay, InternalTopic, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, StreamsGroup, Task,
 };
@@ -30,6 +31,13 @@ pub(crate) fn handle(
     cx: &Context,
     request: &StreamsGroupHeartbeatRequest,
 ) -> Outcome<StreamsGroupHeartbeatResponse> {
+    if !state.is_on(STREAMS_VERSION) {
+        return Outcome::Reply(StreamsGroupHeartbeatResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION.0,
+            error_message: None,
+            ..StreamsGroupHeartbeatResponse::default()
+        });
+    }
     Outcome::Reply(answer(state, cx, request).unwrap_or_else(|refusal| StreamsGroupHeartbeatResponse {
         error_code: refusal.error.0,
         error_message: Some(Str::from(refusal.message)),

@@ -7,6 +7,7 @@ use krafka_protocol::api::streams_group_topology_description_update::{
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
+use crate::features::STREAMS_VERSION;
 use crate::security::acls::Operation;
 use crate::state::State;
 
@@ -15,6 +16,13 @@ pub(crate) fn handle(
     cx: &Context,
     request: &StreamsGroupTopologyDescriptionUpdateRequest,
 ) -> Outcome<StreamsGroupTopologyDescriptionUpdateResponse> {
+    if !state.is_on(STREAMS_VERSION) {
+        return Outcome::Reply(StreamsGroupTopologyDescriptionUpdateResponse {
+            error_code: ErrorCode::UNSUPPORTED_VERSION.0,
+            error_message: None,
+            ..StreamsGroupTopologyDescriptionUpdateResponse::default()
+        });
+    }
     let denied = cx.group_error(state, Operation::Read, &request.group_id);
     let (error, reason) = match denied {
         Some(code) => (code, code.message()),

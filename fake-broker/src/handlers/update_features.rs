@@ -49,7 +49,7 @@ pub(crate) fn handle(
         let (code, message) = match checked {
             Ok(feature) => {
                 if !request.validate_only {
-                    state.features.set(&feature, update.level);
+                    state.set_feature(&feature, update.level);
                 }
                 // Since 4.0 Kafka writes the name of the code where a message would be.
                 (ErrorCode::NONE, (!each_alone).then(|| "NONE".to_owned()))

@@ -9,6 +9,7 @@ mod markers;
 mod pending_offsets;
 mod sweep;
 mod transaction;
+mod unwritable;
 pub(crate) mod verification;
 mod view;
 
@@ -26,6 +27,7 @@ pub(crate) use transaction::{Protocol, Transaction};
 pub use view::TransactionView;
 
 use crate::coordinators::{self, CoordinatorKind};
+use crate::features::TRANSACTION_VERSION;
 use crate::producer_ids::IdAndEpoch;
 use crate::state::State;
 use crate::timers::TimerId;
@@ -36,6 +38,8 @@ pub(crate) struct Transactions {
     by_id: BTreeMap<Str, Transaction>,
     /// The ids whose partitions are not told of an end: a test holds the markers back.
     held: BTreeSet<Str>,
+    /// The ids with a change under way that their coordinators cannot write, and never finish.
+    unwritable: BTreeSet<Str>,
     /// The partitions of `__transaction_state` that their leaders are reading, and until when.
     loading: BTreeMap<i32, Instant>,
     /// When the coordinators look for transactions that are open for too long, if there are any that are open.
@@ -89,7 +93,7 @@ pub(crate) fn refusal(state: &State, node: i32, id: &str, now: Instant) -> Optio
 /// The protocol that the coordinators use when they abort a transaction themselves: by the finalized level of
 /// `transaction.version`.
 pub(crate) fn protocol(state: &State) -> Protocol {
-    Protocol::of_level(state.feature_level("transaction.version"))
+    Protocol::of_level(state.feature_level(TRANSACTION_VERSION))
 }
 
 /// How a producer claims a transactional id.
@@ -137,6 +141,7 @@ pub(crate) fn initialise(
     if let Some(error) = refusal(state, node, id, now) {
         return Err(error);
     }
+    unwritable::check(state, id)?;
     forget_expired(state, now);
     let wall_ms = state.clock.millis(now);
     let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
@@ -153,7 +158,7 @@ pub(crate) fn initialise(
     }
 }
 
-/// Adds partitions to the transaction of an id.
+/// Adds partitions to the transaction of an id, in the protocol that its producer follows.
 ///
 /// # Errors
 ///
@@ -165,10 +170,13 @@ pub(crate) fn add_partitions(
     id: &Str,
     producer: IdAndEpoch,
     partitions: BTreeSet<(Str, i32)>,
+    protocol: Protocol,
     now: Instant,
 ) -> Result<(), ErrorCode> {
     let wall_ms = state.clock.millis(now);
-    known(state, node, id, now)?.add(producer, partitions, wall_ms)?;
+    known(state, node, id, now)?;
+    unwritable::check(state, id)?;
+    unwritable::change(state, id, protocol, |_, transaction| transaction.add(producer, partitions, wall_ms))?;
     sweep::ensure(state, now);
     Ok(())
 }
@@ -204,10 +212,12 @@ pub(crate) fn end(
     now: Instant,
 ) -> Result<IdAndEpoch, ErrorCode> {
     known(state, node, id, now)?;
+    unwritable::check(state, id)?;
     let wall_ms = state.clock.millis(now);
-    let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
-    let transaction = transactions.by_id.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
-    match transaction.end(producer, commit, protocol, wall_ms, || ids.allocate(node).producer_id)? {
+    let ended = unwritable::change(state, id, protocol, |ids, transaction| {
+        transaction.end(producer, commit, protocol, wall_ms, || ids.allocate(node).producer_id)
+    })?;
+    match ended {
         Ended::Repeated(producer) => Ok(producer),
         Ended::Decided(producer) => {
             markers::tell(state, id, now);
@@ -240,6 +250,7 @@ pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant)
         state.transactions.loading.insert(partition, now + load_time);
         sweep::when_loaded(state, now + load_time);
     }
+    unwritable::reload(state, partition);
     tell_all(state, now);
 }
 
@@ -260,5 +271,6 @@ fn known<'a>(state: &'a mut State, node: i32, id: &Str, now: Instant) -> Result<
 pub(crate) fn forget_expired(state: &mut State, now: Instant) {
     let Some(looked_ms) = state.clock.last_multiple_ms(now, sweep::FORGET_INTERVAL) else { return };
     let expiration_ms = state.config.transactional_id_expiration_ms;
-    state.transactions.by_id.retain(|_, transaction| !transaction.is_expired(looked_ms, expiration_ms));
+    let Transactions { by_id, unwritable, .. } = &mut state.transactions;
+    by_id.retain(|id, txn| unwritable.contains(id) || !txn.is_expired(looked_ms, expiration_ms));
 }

@@ -56,6 +56,7 @@ pub(super) fn when_loaded(state: &mut State, at: Instant) {
 fn abort_overdue(state: &mut State, now: Instant) {
     let wall_ms = state.clock.millis(now);
     let overdue = state.transactions.by_id.iter().filter(|(_, transaction)| transaction.is_overdue(wall_ms));
+    let overdue = overdue.filter(|(id, _)| !state.transactions.unwritable.contains(*id));
     let overdue: Vec<Str> = overdue.map(|(id, _)| id.clone()).collect();
     for id in overdue {
         // Whoever is not coordinated, or by a node that does not know it yet, is aborted at a later look.

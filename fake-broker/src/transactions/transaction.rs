@@ -74,7 +74,7 @@ pub(crate) enum Ended {
 }
 
 /// A transactional id with its transaction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transaction {
     producer: IdAndEpoch,
     /// The epoch that the producer had before, if it may still ask with it; or -1.

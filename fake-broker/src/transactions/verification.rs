@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use krafka_protocol::{ErrorCode, Str};
 
+use super::Protocol;
 use crate::context::Context;
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::KafkaVersion;
@@ -75,7 +76,10 @@ pub(crate) fn admit(
     }
     let answer = match coordinators::find(state, CoordinatorKind::Transaction, id) {
         None => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
-        Some(node) if adds => super::add_partitions(state, node, id, producer, BTreeSet::from([partition]), cx.now),
+        Some(node) if adds => {
+            let partitions = BTreeSet::from([partition]);
+            super::add_partitions(state, node, id, producer, partitions, Protocol::EpochPerTransaction, cx.now)
+        }
         Some(node) => super::verify(state, node, id, producer, &partition, cx.now),
     };
     answer.map_err(|code| match code {

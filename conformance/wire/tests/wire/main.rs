@@ -27,6 +27,7 @@ mod faults_absurd;
 mod faults_answers;
 mod faults_bytes;
 mod faults_cluster;
+mod feature_levels;
 mod fetch;
 mod fetch_sessions;
 mod followers;

@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use krafka_fake_broker::{FakeCluster, FakeClusterBuilder, KafkaVersion};
@@ -37,6 +38,10 @@ const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
 
 /// The environment variable that says which Kafka the fake looks like.
 const AS_VERSION: &str = "KRAFKA_AS_VERSION";
+
+/// The environment variable that names a broker whose features' levels the tests may change: a cluster of one node that
+/// nobody else uses.
+const BOOTSTRAP_LEVELS: &str = "KRAFKA_BOOTSTRAP_LEVELS";
 
 /// Longer than anything takes that is going to happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -139,6 +144,20 @@ pub(crate) fn run_on_unstable(test: impl AsyncFnOnce(Target)) {
     }
 }
 
+/// Runs a test that changes the levels of the cluster's features: on a real cluster only if it is there for that, and
+/// then one such test at a time.
+pub(crate) fn run_on_levels(test: impl AsyncFnOnce(Target)) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    match Target::named_by(BOOTSTRAP_LEVELS) {
+        Some(target) => {
+            // A test that failed has left the levels behind that it had set: each sets its own.
+            let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+            run_on(target, test);
+        }
+        None => on_fake(as_asked(FakeCluster::builder()), async |target, _| test(target).await),
+    }
+}
+
 /// Runs a test that needs the fake: for its controls, or for settings that a broker at hand may not have.
 pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
     let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -184,7 +203,7 @@ impl Target {
         }
     }
 
-    async fn api_versions(&self) -> ApiVersionsResponse {
+    pub(crate) async fn api_versions(&self) -> ApiVersionsResponse {
         let (client_software_name, client_software_version) = ("wire".into(), "1".into());
         let asked =
             ApiVersionsRequest { client_software_name, client_software_version, ..ApiVersionsRequest::default() };

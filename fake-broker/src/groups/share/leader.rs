@@ -8,7 +8,7 @@ use krafka_protocol::{Str, Uuid};
 use super::acknowledge::{Acknowledgement, Unacknowledged};
 use super::partition::SharePartition;
 use super::persister::{ShareKey, StateBatch};
-use super::sessions::{Holder, Wanted};
+use super::sessions::{Holder, ShareSessions, Wanted};
 use super::set_timer;
 use super::settings::Settings;
 use crate::configs::OffsetReset;
@@ -157,6 +157,12 @@ pub(super) fn forget_group_on(state: &mut State, node: i32, group: &Str) {
             forget_partition(state, &gone);
         }
     }
+}
+
+/// Share groups are switched off: the leaders drop what they have in memory, and the members' sessions with it.
+pub(crate) fn switched_off(state: &mut State) {
+    state.share.sessions.values_mut().for_each(ShareSessions::clear);
+    forget(state, |_| true);
 }
 
 fn forget(state: &mut State, is_gone: impl Fn(&ShareKey) -> bool) {

@@ -11,6 +11,7 @@ use krafka_protocol::api::describe_share_group_offsets::{
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use crate::context::{Context, Outcome};
+use crate::features::SHARE_VERSION;
 use crate::groups;
 use crate::groups::share::ShareKey;
 use crate::security::acls::Operation;
@@ -35,6 +36,10 @@ fn group(
         error_message: None,
         ..DescribeShareGroupOffsetsResponseGroup::default()
     };
+    if !state.is_on(SHARE_VERSION) {
+        answer.error_code = ErrorCode::UNSUPPORTED_VERSION.0;
+        return answer;
+    }
     let refused = cx.group_error(state, Operation::Describe, &asked.group_id);
     if let Some(code) = refused.or_else(|| groups::not_coordinator(state, cx, &asked.group_id)) {
         answer.error_code = code.0;

@@ -8,6 +8,7 @@ pub(super) mod describe;
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::Context;
+use crate::features::SHARE_VERSION;
 use crate::groups;
 use crate::groups::share;
 use crate::security::acls::Operation;
@@ -20,6 +21,9 @@ type Refused = (ErrorCode, Str);
 /// members.
 fn admit(state: &State, cx: &Context, operation: Operation, group: &Str) -> Result<(), Refused> {
     let in_words = |code: ErrorCode| (code, Str::from_static(code.message()));
+    if !state.is_on(SHARE_VERSION) {
+        return Err(in_words(ErrorCode::UNSUPPORTED_VERSION));
+    }
     if let Some(code) = cx.group_error(state, operation, group) {
         return Err(in_words(code));
     }
