@@ -12,9 +12,9 @@ use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::{MAX_RESPONSE_SIZE, finite};
-#[cfg(feature = "tls-ring")]
-use crate::network::Tls;
 use crate::network::{Network, NetworkConfig};
+#[cfg(feature = "tls")]
+use crate::tls::{FreshTls, Tls};
 use crate::{bootstrap, drive};
 
 /// Settings of a [`Kafka`] handle. Made by [`Kafka::builder`].
@@ -25,8 +25,8 @@ pub struct KafkaBuilder {
     environment: Option<Environment>,
     client_id: String,
     login: Option<Login>,
-    #[cfg(feature = "tls-ring")]
-    tls: Option<std::result::Result<Tls, String>>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
     request_timeout: Duration,
     connect_timeout: Duration,
     bootstrap_timeout: Duration,
@@ -46,7 +46,7 @@ impl KafkaBuilder {
             environment: None,
             client_id: "krafka".to_owned(),
             login: None,
-            #[cfg(feature = "tls-ring")]
+            #[cfg(feature = "tls")]
             tls: None,
             request_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
@@ -182,12 +182,15 @@ impl KafkaBuilder {
     /// Dropping the future closes what was opened.
     pub async fn connect(self) -> Result<Kafka> {
         let bootstrap = self.validated()?;
+        #[cfg(feature = "tls")]
+        let tls =
+            self.tls.map(FreshTls::new).transpose().map_err(|fault| KrafkaError::config(format!("tls: {fault}")))?;
         let environment = self.environment.unwrap_or_default();
         let client_id: Arc<str> = self.client_id.into();
         let network = Network::new(NetworkConfig {
             connect: environment.connector(),
-            #[cfg(feature = "tls-ring")]
-            tls: self.tls.and_then(std::result::Result::ok),
+            #[cfg(feature = "tls")]
+            tls,
             credentials: self.login.map(|login| Credentials::new(login, &environment)),
             client_id: client_id.clone(),
             connect_timeout: self.connect_timeout,
@@ -231,10 +234,6 @@ impl KafkaBuilder {
         }
         if let Some(fault) = self.login.as_ref().and_then(Login::fault) {
             return Err(KrafkaError::config(fault));
-        }
-        #[cfg(feature = "tls-ring")]
-        if let Some(Err(fault)) = &self.tls {
-            return Err(KrafkaError::config(format!("tls_roots_pem: {fault}")));
         }
         bootstrap::parse(&self.bootstrap_servers)
     }

@@ -49,6 +49,8 @@ pub mod protocol;
 mod rng;
 #[cfg(feature = "test-broker")]
 pub mod testing;
+#[cfg(feature = "tls")]
+mod tls;
 mod topic_name;
 mod types;
 
@@ -63,6 +65,8 @@ pub use kafka_builder::KafkaBuilder;
 pub use krafka_protocol::{Compression, Str};
 pub use network::TcpConnect;
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 pub use types::{BrokerInfo, PartitionInfo, TopicInfo, TopicPartition};
 
 /// The README's examples, compiled and run with the other documentation tests.

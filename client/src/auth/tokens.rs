@@ -1,9 +1,11 @@
 //! The one bearer token of a handle: who waits for it, and when the next is asked for.
 //!
 //! ```text
-//!   none ──wanted──▶ fetching ──token──▶ held ──⅘ of its life──▶ fetching anew (the old one is given meanwhile)
+//!   none ──wanted──▶ fetching ──token──▶ held ──⅘ of its life──▶ fetching anew
 //!                       └──failure, and none is held: all who wait hear why──▶ none
 //! ```
+//!
+//! While the next one is fetched, the old one is given to whoever asks.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::KafkaBuilder;
 use crate::auth::{Login, Plain, Scram, ScramHash, TokenProvider};
-#[cfg(feature = "tls-ring")]
-use crate::network::Tls;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 impl KafkaBuilder {
     /// Authenticates with SASL PLAIN: a user name and a password.
@@ -68,25 +68,23 @@ impl KafkaBuilder {
         self
     }
 
-    /// Speaks TLS, as this configuration says: which issuers are trusted, which certificate the client shows.
+    /// Speaks TLS, as [`Tls`] says: which issuers are trusted, which certificate the client shows. A
+    /// [`rustls::ClientConfig`] will do as well.
     ///
-    /// Each broker's certificate must be for the host name that the broker advertises. Default: no TLS. Java:
-    /// `security.protocol=SSL` with `ssl.*`.
-    #[cfg(feature = "tls-ring")]
-    pub fn tls(mut self, config: Arc<rustls::ClientConfig>) -> Self {
-        self.tls = Some(Ok(Tls::new(config)));
+    /// Each broker's certificate must be for the host name that the broker advertises. What cannot be read makes
+    /// [`connect`](Self::connect) fail. Default: no TLS. Java: `security.protocol=SSL` or `SASL_SSL` with `ssl.*`.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: impl Into<Tls>) -> Self {
+        self.tls = Some(tls.into());
         self
     }
 
-    /// Speaks TLS, and trusts the issuers in this PEM text, which holds one or more `CERTIFICATE` sections.
+    /// Speaks TLS, and trusts the issuers in this PEM text, which holds one or more `CERTIFICATE` sections: short for
+    /// [`Tls::roots_pem`].
     ///
-    /// For clusters with an issuer of their own, when the client shows no certificate; [`tls`](Self::tls) is for all
-    /// else. Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
-    ///
-    /// A text without a certificate makes [`connect`](Self::connect) fail.
-    #[cfg(feature = "tls-ring")]
-    pub fn tls_roots_pem(mut self, pem: impl AsRef<[u8]>) -> Self {
-        self.tls = Some(Tls::trusting(pem.as_ref()));
-        self
+    /// Default: no TLS. Java: `security.protocol=SSL` with `ssl.truststore.type=PEM`.
+    #[cfg(feature = "tls")]
+    pub fn tls_roots_pem(self, pem: impl AsRef<[u8]>) -> Self {
+        self.tls(Tls::new().roots_pem(pem))
     }
 }

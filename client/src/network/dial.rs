@@ -31,8 +31,8 @@ const SESSION_PART: f64 = 0.9;
 /// How the connections of a handle are made, and their limits.
 pub(crate) struct NetworkConfig {
     pub(crate) connect: Arc<dyn Connect>,
-    #[cfg(feature = "tls-ring")]
-    pub(crate) tls: Option<super::Tls>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::tls::FreshTls>,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) client_id: Arc<str>,
     pub(crate) connect_timeout: Duration,
@@ -118,11 +118,11 @@ impl Dialer {
             Ok(Err(why)) => return Err(unreachable(node, &why)),
             Err(_) => return Err(self.late(node, "no connection")),
         };
-        #[cfg(feature = "tls-ring")]
+        #[cfg(feature = "tls")]
         if let Some(tls) = &self.config.tls {
-            return match timeout_at(deadline.into(), tls.wrap(stream, &node.host)).await {
+            return match timeout_at(deadline.into(), super::tls::wrap(tls, stream, &node.host)).await {
                 Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(why)) => Err(super::tls::explain(node, &why)),
+                Ok(Err(why)) => Err(crate::tls::explain(node, &why)),
                 Err(_) => Err(self.late(node, "no end of the TLS handshake")),
             };
         }
@@ -144,7 +144,7 @@ impl Dialer {
                 Some(Action::Send(frame)) => {
                     let asked = timeout_at(deadline.into(), ask(stream, reader, frame)).await;
                     let answer = asked.map_err(|_| self.late(node, &format!("no answer to {what}")))?;
-                    let answer = answer.map_err(|loss| lost_early(&loss, what, node))?;
+                    let answer = answer.map_err(|early| early.explained(what, node))?;
                     if handshake.is_costly(&answer) {
                         let handled = tokio::task::spawn_blocking(move || {
                             handshake.handle(answer, drive::now());
@@ -174,21 +174,32 @@ impl Dialer {
     }
 }
 
+/// How a connection ended during its handshake.
+enum Early {
+    Lost(Loss),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Early {
+    fn from(why: io::Error) -> Self {
+        Self::Failed(why)
+    }
+}
+
 /// Writes one request and reads its answer.
-async fn ask(stream: &mut Box<dyn Stream>, reader: &mut FrameReader, mut frame: Frame) -> Result<Bytes, Loss> {
-    let failed = |why: io::Error| Loss::Failed(why.kind(), why.to_string());
+async fn ask(stream: &mut Box<dyn Stream>, reader: &mut FrameReader, mut frame: Frame) -> Result<Bytes, Early> {
     while frame.has_remaining() {
-        if stream.write_buf(&mut frame).await.map_err(failed)? == 0 {
-            return Err(Loss::Ended);
+        if stream.write_buf(&mut frame).await? == 0 {
+            return Err(Early::Lost(Loss::Ended));
         }
     }
-    stream.flush().await.map_err(failed)?;
+    stream.flush().await?;
     loop {
-        if let Some(answer) = reader.next_frame().map_err(Loss::Garbage)? {
+        if let Some(answer) = reader.next_frame().map_err(|garbage| Early::Lost(Loss::Garbage(garbage)))? {
             return Ok(answer);
         }
-        if stream.read_buf(&mut reader.space()).await.map_err(failed)? == 0 {
-            return Err(Loss::Ended);
+        if stream.read_buf(&mut reader.space()).await? == 0 {
+            return Err(Early::Lost(Loss::Ended));
         }
     }
 }
@@ -205,17 +216,29 @@ fn unreachable(node: &Node, why: &io::Error) -> KrafkaError {
     KrafkaError::network(format!("connecting to {node}"), io::Error::new(why.kind(), format!("{why}{remedy}")))
 }
 
-/// A peer that ends the connection during the handshake tells its reason by the moment.
-#[cold]
-fn lost_early(loss: &Loss, what: &str, node: &Node) -> KrafkaError {
-    match loss {
-        Loss::Ended | Loss::Failed(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => error::lost(
-            what,
-            node,
-            io::ErrorKind::ConnectionReset,
-            "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no \
-             Kafka broker?",
-        ),
-        Loss::Failed(..) | Loss::Garbage(_) => driver::lost(loss, what, node),
+impl Early {
+    /// A peer that ends the connection during the handshake tells its reason by the moment.
+    #[cold]
+    fn explained(self, what: &str, node: &Node) -> KrafkaError {
+        let loss = match self {
+            Self::Lost(loss) => loss,
+            Self::Failed(why) => {
+                #[cfg(feature = "tls")]
+                if let Some(error) = crate::tls::explain_late(node, &why) {
+                    return error;
+                }
+                Loss::Failed(why.kind(), why.to_string())
+            }
+        };
+        match loss {
+            Loss::Ended | Loss::Failed(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => error::lost(
+                what,
+                node,
+                io::ErrorKind::ConnectionReset,
+                "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no \
+                 Kafka broker?",
+            ),
+            Loss::Failed(..) | Loss::Garbage(_) => driver::lost(&loss, what, node),
+        }
     }
 }

@@ -22,7 +22,7 @@ mod race;
 mod slots;
 mod tcp;
 mod throttle;
-#[cfg(feature = "tls-ring")]
+#[cfg(feature = "tls")]
 mod tls;
 mod versions;
 
@@ -47,8 +47,6 @@ pub use self::features::BrokerFeatures;
 use self::pool::Pool;
 pub use self::tcp::TcpConnect;
 pub(crate) use self::throttle::throttle;
-#[cfg(feature = "tls-ring")]
-pub(crate) use self::tls::Tls;
 pub(crate) use self::versions::Versions;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};

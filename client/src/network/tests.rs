@@ -149,7 +149,7 @@ fn network_with(capacity: usize, writes: Writes, peers: usize) -> (Network, Vec<
     }
     let network = Network::new(NetworkConfig {
         connect: Arc::new(Handed(Mutex::new(ours))),
-        #[cfg(feature = "tls-ring")]
+        #[cfg(feature = "tls")]
         tls: None,
         credentials: None,
         client_id: "me".into(),

@@ -7,7 +7,7 @@ mod connection;
 mod hanging;
 mod raw;
 mod sasl;
-#[cfg(feature = "tls-ring")]
+#[cfg(feature = "tls")]
 mod tls;
 
 use krafka::testing::FakeCluster;

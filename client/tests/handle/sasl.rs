@@ -43,10 +43,9 @@ async fn scram_is_accepted() {
 async fn a_wrong_scram_password_is_told_at_once_and_not_shown() {
     let fake = FakeCluster::builder().nodes(1).user("alice", "hunter2").start_on_pipes();
 
-    for builder in [
-        client(&fake).sasl_scram_sha256("alice", "swordfish"),
-        client(&fake).sasl_scram_sha512("bob", "swordfish"),
-    ] {
+    for builder in
+        [client(&fake).sasl_scram_sha256("alice", "swordfish"), client(&fake).sasl_scram_sha512("bob", "swordfish")]
+    {
         let error = refused(builder).await;
         assert_says(&error, &["SCRAM-SHA-", &fake.bootstrap(), "user name and the password"]);
         assert!(!format!("{error:?}").contains("swordfish"));
@@ -105,11 +104,8 @@ async fn both_spellings_of_a_password_are_tried() {
 /// AU-01: a delegation token instead of a password.
 #[tokio::test(start_paused = true)]
 async fn a_delegation_token_is_accepted() {
-    let fake = FakeCluster::builder()
-        .nodes(1)
-        .user("alice", "hunter2")
-        .delegation_token_secret_key("secret")
-        .start_on_pipes();
+    let fake =
+        FakeCluster::builder().nodes(1).user("alice", "hunter2").delegation_token_secret_key("secret").start_on_pipes();
     let alice = client(&fake).sasl_scram_sha256("alice", "hunter2").connect().await.expect("the password is right");
     let connection = alice.broker_connection(1).await.expect("it is up");
     let request = CreateDelegationTokenRequest { max_lifetime_ms: -1, ..CreateDelegationTokenRequest::default() };

@@ -1,0 +1,142 @@
+//! What a failed TLS handshake means, and what to do about it.
+
+use std::io;
+
+use rustls::pki_types::UnixTime;
+use rustls::{AlertDescription, CertificateError, Error};
+
+use crate::cluster::Node;
+use crate::error::{KrafkaError, ProtocolErrorKind};
+
+/// The reason in words. A certificate that is not accepted will not be accepted later.
+#[cold]
+pub(crate) fn explain(node: &Node, why: &io::Error) -> KrafkaError {
+    let cause = why.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    let context = format!("TLS handshake with {node}");
+    match cause {
+        Some(Error::InvalidCertificate(fault)) => {
+            KrafkaError::auth(format!("{context}: the broker's certificate is not accepted: {}", certificate(fault)))
+        }
+        Some(Error::AlertReceived(alert)) => {
+            KrafkaError::auth(format!("{context}: the broker refused with {alert:?}: {}", alerted(*alert)))
+        }
+        Some(Error::InvalidMessage(_)) => KrafkaError::protocol(
+            ProtocolErrorKind::NotKafka,
+            format!(
+                "{context}: the broker speaks plaintext, or no TLS at least: give the port of an SSL or SASL_SSL \
+                 listener, or leave TLS out"
+            ),
+        ),
+        Some(Error::PeerIncompatible(fault)) => KrafkaError::auth(format!(
+            "{context}: there is no version or cipher of TLS that both speak ({fault:?}): the broker needs TLS 1.2 or \
+             1.3 (ssl.enabled.protocols)"
+        )),
+        None if why.kind() == io::ErrorKind::UnexpectedEof => {
+            let said = "the peer closed the connection; is it a plaintext listener, or no Kafka broker?";
+            KrafkaError::network(context, io::Error::new(why.kind(), said))
+        }
+        _ => KrafkaError::network(context, io::Error::new(why.kind(), why.to_string())),
+    }
+}
+
+/// Why a broker ended a connection on which the handshake had seemed to succeed: with TLS 1.3 it sees the client's
+/// certificate only after the client has begun to speak.
+#[cold]
+pub(crate) fn explain_late(node: &Node, why: &io::Error) -> Option<KrafkaError> {
+    let cause = why.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    matches!(cause, Some(Error::AlertReceived(_))).then(|| explain(node, why))
+}
+
+/// What is wrong with a certificate, and what to do.
+fn certificate(fault: &CertificateError) -> String {
+    match fault {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("it expired on {}: renew it on the broker, and check this machine's clock", date(*not_after))
+        }
+        CertificateError::Expired => {
+            "it has expired: renew it on the broker, and check this machine's clock".to_owned()
+        }
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("it is not valid before {}: check this machine's clock", date(*not_before))
+        }
+        CertificateError::NotValidYet => "it is not valid yet: check this machine's clock".to_owned(),
+        CertificateError::UnknownIssuer => {
+            "its issuer is not trusted: check that the issuer's certificate is among the \
+                                            roots given to KafkaBuilder::tls, and that the broker sends those between"
+                .to_owned()
+        }
+        CertificateError::BadSignature => {
+            "it was not signed by the trusted issuer of that name: is there another issuer \
+                                           with the same name, whose certificate is to be among the roots given to \
+                                           KafkaBuilder::tls?"
+                .to_owned()
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let presented = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
+            format!(
+                "it is for {presented}, and not for {}: the certificate must be for the name that the broker \
+                 advertises (advertised.listeners), or Tls::server_name must say another",
+                expected.to_str()
+            )
+        }
+        CertificateError::NotValidForName => "it is for another name: the certificate must be for the name that the \
+                                              broker advertises (advertised.listeners), or Tls::server_name must say \
+                                              another"
+            .to_owned(),
+        CertificateError::Revoked => "it was revoked".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn alerted(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
+            "it asks for a client certificate: give one with Tls::identity_files"
+        }
+        AlertDescription::UnknownCA | AlertDescription::BadCertificate | AlertDescription::CertificateUnknown => {
+            "does it trust the issuer of the client's certificate, or ask for one?"
+        }
+        AlertDescription::CertificateExpired => "the client's certificate has expired: renew it",
+        AlertDescription::CertificateRevoked => "the client's certificate was revoked",
+        AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => {
+            "is there a version and a cipher of TLS that both speak, and does it ask for a client certificate?"
+        }
+        AlertDescription::UnrecognisedName => "it serves no such name: check the host name, or Tls::server_name",
+        _ => "does it ask for a client certificate?",
+    }
+}
+
+/// The day, as in 2026-11-30, and the time.
+fn date(time: UnixTime) -> String {
+    let secs = time.as_secs();
+    let (days, rest) = (secs / 86_400, secs % 86_400);
+    // Years begin in March here, so that the leap day is the last one; 400 of them have 146,097 days.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_date_is_that_of_the_calendar() {
+        let at = |secs| date(UnixTime::since_unix_epoch(Duration::from_secs(secs)));
+
+        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
+        assert_eq!(at(1_709_251_200), "2024-03-01 00:00:00 UTC");
+        assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
+        assert_eq!(at(4_107_542_400), "2100-03-01 00:00:00 UTC");
+    }
+}

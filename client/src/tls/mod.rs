@@ -1,0 +1,267 @@
+//! [`Tls`]: whom the client trusts, which certificate it shows, and how both are kept fresh.
+
+mod explain;
+mod identity;
+mod material;
+mod names;
+mod provider;
+mod roots;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+pub(crate) use self::explain::{explain, explain_late};
+use self::identity::Identity;
+use self::material::{Material, Stamps};
+use self::names::AnyName;
+use self::roots::Roots;
+
+/// How to speak TLS: which issuers are trusted, and which certificate the client shows.
+///
+/// ```no_run
+/// use krafka::{Kafka, Tls};
+///
+/// # async fn example() -> krafka::Result<()> {
+/// let tls = Tls::new()
+///     .roots_file("/etc/kafka/ca.pem")
+///     .identity_files("/etc/kafka/client.pem", "/etc/kafka/client.key");
+/// let kafka = Kafka::builder("kafka:9093").tls(tls).connect().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Issuers and certificates are read by [`connect`](crate::KafkaBuilder::connect), which fails if they are wrong. Files
+/// that change are read again before the next connection is made, so that certificates can be renewed under a running
+/// client; while the new ones cannot be read, the old ones are used and a warning is logged.
+///
+/// For what there is no setting for, give [`KafkaBuilder::tls`](crate::KafkaBuilder::tls) a [`rustls::ClientConfig`].
+#[derive(Clone)]
+pub struct Tls {
+    source: Source,
+    server_name: Option<String>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Config(Arc<ClientConfig>),
+    Settings(Settings),
+}
+
+#[derive(Clone, Default)]
+struct Settings {
+    roots: Roots,
+    identity: Option<Identity>,
+    accepts_any_name: bool,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<Arc<ClientConfig>> for Tls {
+    fn from(config: Arc<ClientConfig>) -> Self {
+        Self { source: Source::Config(config), server_name: None }
+    }
+}
+
+impl From<ClientConfig> for Tls {
+    fn from(config: ClientConfig) -> Self {
+        Arc::new(config).into()
+    }
+}
+
+impl Tls {
+    /// Trusts the issuers that the setters add. With none of them, those of the operating system (feature
+    /// `native-roots`), or else Mozilla's (feature `webpki-roots`).
+    pub fn new() -> Self {
+        Self { source: Source::Settings(Settings::default()), server_name: None }
+    }
+
+    /// Trusts the issuers in a PEM file, which holds one or more `CERTIFICATE` sections.
+    ///
+    /// For clusters with an issuer of their own. May be called more than once. Java: `ssl.truststore.location` with
+    /// `ssl.truststore.type=PEM`.
+    #[must_use]
+    pub fn roots_file(self, path: impl Into<PathBuf>) -> Self {
+        self.with(|settings| settings.roots.materials.push(Material::File(path.into())))
+    }
+
+    /// Trusts the issuers in a PEM text. May be called more than once. Java: `ssl.truststore.certificates`.
+    #[must_use]
+    pub fn roots_pem(self, pem: impl AsRef<[u8]>) -> Self {
+        self.with(|settings| settings.roots.materials.push(Material::text(pem)))
+    }
+
+    /// Trusts the issuers that the operating system trusts, beside those of the other setters. Needs the feature
+    /// `native-roots`.
+    #[cfg(feature = "native-roots")]
+    #[must_use]
+    pub fn native_roots(self) -> Self {
+        self.with(|settings| settings.roots.with_native = true)
+    }
+
+    /// Trusts the issuers that Mozilla trusts, beside those of the other setters. Needs the feature `webpki-roots`.
+    #[cfg(feature = "webpki-roots")]
+    #[must_use]
+    pub fn webpki_roots(self) -> Self {
+        self.with(|settings| settings.roots.with_webpki = true)
+    }
+
+    /// Shows the broker a certificate (mutual TLS): a PEM file with the certificate and those between it and its
+    /// issuer, and one with its key. Both may be the same file.
+    ///
+    /// Java: `ssl.keystore.location` with `ssl.keystore.type=PEM`.
+    #[must_use]
+    pub fn identity_files(self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        let (chain, key) = (Material::File(chain.into()), Material::File(key.into()));
+        self.with(|settings| settings.identity = Some(Identity::new(chain, key, settings.identity.take())))
+    }
+
+    /// Shows the broker a certificate, given as PEM texts. Java: `ssl.keystore.certificate.chain` and
+    /// `ssl.keystore.key`.
+    #[must_use]
+    pub fn identity_pem(self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
+        let (chain, key) = (Material::text(chain), Material::text(key));
+        self.with(|settings| settings.identity = Some(Identity::new(chain, key, settings.identity.take())))
+    }
+
+    /// Decrypts the key of the certificate that is shown with this password: one that begins with `BEGIN ENCRYPTED
+    /// PRIVATE KEY` (PKCS #8). Needs the feature `encrypted-keys`. Java: `ssl.key.password`.
+    #[cfg(feature = "encrypted-keys")]
+    #[must_use]
+    pub fn key_password(self, password: impl Into<String>) -> Self {
+        let password = crate::auth::Secret::new(password);
+        self.with(|settings| settings.identity.get_or_insert_default().password = Some(password))
+    }
+
+    /// Sets the name that every broker's certificate must be for, and that the broker is told (SNI), instead of the
+    /// name that it is reached by.
+    ///
+    /// For tunnels and port forwarding. Java has no such setting.
+    #[must_use]
+    pub fn server_name(mut self, name: impl Into<String>) -> Self {
+        self.server_name = Some(name.into());
+        self
+    }
+
+    /// Accepts a certificate of a trusted issuer whatever name it is for.
+    ///
+    /// Whoever has any certificate of a trusted issuer can then pass for a broker: only for issuers that issue for
+    /// nothing but the cluster. Java: an empty `ssl.endpoint.identification.algorithm`.
+    #[must_use]
+    pub fn accept_any_name(self) -> Self {
+        self.with(|settings| settings.accepts_any_name = true)
+    }
+
+    /// Changes the settings; those of a configuration that was brought along are its own.
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        if let Source::Settings(settings) = &mut self.source {
+            change(settings);
+        }
+        self
+    }
+}
+
+/// Secrets are not shown.
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Tls");
+        shown.field("server_name", &self.server_name);
+        if let Source::Settings(settings) = &self.source {
+            shown.field("roots", &settings.roots).field("identity", &settings.identity);
+            shown.field("accepts_any_name", &settings.accepts_any_name);
+        }
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    fn stamps(&self) -> Stamps {
+        let identity = self.identity.iter().flat_map(Identity::materials);
+        Stamps::of(self.roots.materials.iter().chain(identity))
+    }
+
+    fn config(&self) -> Result<ClientConfig, String> {
+        let provider = provider::provider()?;
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|why| format!("the cryptography provider has no version of TLS ({why})"))?;
+        let roots = Arc::new(self.roots.load()?);
+        let builder = if self.accepts_any_name {
+            builder.dangerous().with_custom_certificate_verifier(AnyName::new(roots, provider)?)
+        } else {
+            builder.with_root_certificates(roots)
+        };
+        match &self.identity {
+            None => Ok(builder.with_no_client_auth()),
+            Some(identity) => {
+                let (chain, key) = identity.load()?;
+                let wrong = |why| format!("the client's certificate and key cannot be used ({why})");
+                builder.with_client_auth_cert(chain, key).map_err(wrong)
+            }
+        }
+    }
+}
+
+/// The TLS of a connected handle, which reads changed files again.
+pub(crate) struct FreshTls {
+    tls: Tls,
+    current: Mutex<(Arc<ClientConfig>, Stamps)>,
+}
+
+impl FreshTls {
+    /// # Errors
+    /// Which issuer, certificate, key or name is wrong, in words.
+    pub(crate) fn new(tls: Tls) -> Result<Self, String> {
+        if let Some(name) = &tls.server_name {
+            server_name(name)?;
+        }
+        // The stamps first: what changes while it is read is then read once more.
+        let current = match &tls.source {
+            Source::Config(config) => (config.clone(), Stamps::default()),
+            Source::Settings(settings) => {
+                let stamps = settings.stamps();
+                (Arc::new(settings.config()?), stamps)
+            }
+        };
+        Ok(Self { tls, current: Mutex::new(current) })
+    }
+
+    /// What to speak with now.
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Source::Settings(settings) = &self.tls.source {
+            let stamps = settings.stamps();
+            if stamps != current.1 {
+                match settings.config() {
+                    Ok(config) => {
+                        tracing::info!("read the certificates of TLS again");
+                        *current = (Arc::new(config), stamps);
+                    }
+                    Err(why) => tracing::warn!(%why, "kept the old certificates of TLS"),
+                }
+            }
+        }
+        current.0.clone()
+    }
+
+    /// The name that the certificate of the broker at `host` must be for.
+    ///
+    /// # Errors
+    /// It is no name for a certificate.
+    pub(crate) fn name_of(&self, host: &str) -> Result<ServerName<'static>, String> {
+        server_name(self.tls.server_name.as_deref().unwrap_or(host))
+    }
+}
+
+/// A name as certificates have it: a name that ends in a dot is found by DNS and stands in no certificate.
+fn server_name(name: &str) -> Result<ServerName<'static>, String> {
+    let without_dot = name.strip_suffix('.').unwrap_or(name);
+    ServerName::try_from(without_dot.to_owned()).map_err(|_| format!("'{name}' is no name for a certificate"))
+}

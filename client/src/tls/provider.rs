@@ -1,0 +1,73 @@
+//! Whose cryptography TLS uses: that of the feature which was asked for beside the default.
+
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+
+/// The provider: aws-lc, or else graviola, or else ring.
+///
+/// The process may have installed another, or none: this one is what the features stand for.
+///
+/// # Errors
+/// This machine's processor lacks what the provider needs, and there is no other.
+pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+    #[cfg(feature = "tls-aws-lc")]
+    return Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+
+    #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
+    match graviola() {
+        Ok(provider) => return Ok(provider),
+        #[cfg(feature = "tls-ring")]
+        Err(why) => tracing::debug!(%why, "TLS by ring instead"),
+        #[cfg(not(feature = "tls-ring"))]
+        Err(why) => return Err(why),
+    }
+
+    #[cfg(all(feature = "tls-ring", not(feature = "tls-aws-lc")))]
+    return Ok(Arc::new(rustls::crypto::ring::default_provider()));
+
+    #[cfg(not(any(feature = "tls-ring", feature = "tls-aws-lc", feature = "tls-graviola")))]
+    Err("krafka was built without cryptography for TLS: take the feature tls-ring, tls-aws-lc or tls-graviola"
+        .to_owned())
+}
+
+#[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
+fn graviola() -> Result<Arc<CryptoProvider>, String> {
+    // It would panic in the middle of a handshake.
+    let missing = missing_instructions();
+    if missing.is_empty() {
+        return Ok(Arc::new(rustls_graviola::default_provider()));
+    }
+    Err(format!(
+        "this processor lacks the instructions {} that the cryptography of tls-graviola needs: build krafka with the \
+         feature tls-ring or tls-aws-lc",
+        missing.join(", ")
+    ))
+}
+
+#[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc"), target_arch = "x86_64"))]
+fn missing_instructions() -> Vec<&'static str> {
+    let has = [
+        ("adx", is_x86_feature_detected!("adx")),
+        ("aes", is_x86_feature_detected!("aes")),
+        ("avx", is_x86_feature_detected!("avx")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("bmi1", is_x86_feature_detected!("bmi1")),
+        ("bmi2", is_x86_feature_detected!("bmi2")),
+        ("pclmulqdq", is_x86_feature_detected!("pclmulqdq")),
+        ("sse3", is_x86_feature_detected!("sse3")),
+        ("ssse3", is_x86_feature_detected!("ssse3")),
+    ];
+    has.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect()
+}
+
+#[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc"), target_arch = "aarch64"))]
+fn missing_instructions() -> Vec<&'static str> {
+    let has = [
+        ("aes", std::arch::is_aarch64_feature_detected!("aes")),
+        ("neon", std::arch::is_aarch64_feature_detected!("neon")),
+        ("pmull", std::arch::is_aarch64_feature_detected!("pmull")),
+        ("sha2", std::arch::is_aarch64_feature_detected!("sha2")),
+    ];
+    has.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect()
+}
