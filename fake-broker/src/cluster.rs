@@ -12,6 +12,8 @@
 mod answering;
 #[cfg(test)]
 mod laws;
+mod network;
+mod restore;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::security::sasl;
 use crate::state::State;
 use crate::timers::Timer;
 use crate::transactions;
+use network::{Arrival, Network};
 
 /// Something that happened to the cluster.
 #[derive(Clone, Debug)]
@@ -124,6 +127,8 @@ pub struct Cluster {
     held: BTreeMap<i32, Vec<RequestId>>,
     /// Connections that may have become ready for their next request.
     ready: VecDeque<ConnectionId>,
+    /// What is on its way between clients and nodes.
+    network: Network,
     actions: VecDeque<Action>,
 }
 
@@ -137,13 +142,8 @@ impl Machine for Cluster {
             Input::Opened { connection, node, listener, subject } => {
                 self.opened(connection, Connection::new(node, listener, subject), now);
             }
-            Input::Received { connection, frame } => {
-                if let Some(open) = self.state.connections.get_mut(&connection) {
-                    open.inbox.push_back(frame);
-                    self.ready.push_back(connection);
-                }
-            }
-            Input::Closed { connection } => self.forget(connection),
+            Input::Received { connection, frame } => self.set_out(connection, Arrival::Frame(frame), now),
+            Input::Closed { connection } => self.set_out(connection, Arrival::End, now),
         }
         self.settle(now);
     }
@@ -166,6 +166,7 @@ impl Cluster {
             next_request: 0,
             held: BTreeMap::new(),
             ready: VecDeque::new(),
+            network: Network::default(),
             actions: VecDeque::new(),
         }
     }
@@ -196,7 +197,7 @@ impl Cluster {
     }
 
     /// Cuts all connections of a node. What it was working on is never answered.
-    pub(crate) fn disconnect(&mut self, node: i32) {
+    pub(crate) fn disconnect(&mut self, node: i32, now: Instant) {
         let cut: Vec<_> = self
             .state
             .connections
@@ -205,7 +206,7 @@ impl Cluster {
             .map(|(&connection, _)| connection)
             .collect();
         for connection in cut {
-            self.close(connection);
+            self.close(connection, now);
         }
     }
 
@@ -220,11 +221,16 @@ impl Cluster {
             self.actions.push_back(if is_up { Action::Reset { connection } } else { Action::Close { connection } });
             return;
         }
+        self.network.opened(connection, node);
         let previous = self.state.connections.insert(connection, open);
         assert!(previous.is_none(), "a connection's id is never used twice");
         if let Some(open) = self.state.connections.get_mut(&connection) {
             // One that is never read from is throttled for ever.
             open.throttled = opening.black_hole || opening.delay.is_some();
+        }
+        if !opening.greeting.is_empty() {
+            let frame = Frame::from(Bytes::from(opening.greeting));
+            self.send(Action::Write { connection, frame }, now);
         }
         match opening.delay {
             Some(delay) if !opening.black_hole => {
@@ -243,6 +249,7 @@ impl Cluster {
 
     /// Does everything that was due before or at `now`.
     fn advance(&mut self, now: Instant) {
+        self.mind_the_network(now);
         while let Some(timer) = self.state.timers.pop_due(now) {
             match timer {
                 Timer::Handle(request) => self.run(request, now),
@@ -251,9 +258,14 @@ impl Cluster {
                 Timer::Flush(connection, request) => {
                     let open = self.state.connections.get(&connection);
                     if open.is_some_and(|open| open.kept.iter().any(|(kept, _)| *kept == request)) {
-                        self.flush(connection);
+                        self.flush(connection, now);
                     }
                 }
+                Timer::Arrive(connection) => self.arrive(connection, now),
+                Timer::Deliver(connection) => self.deliver(connection, now),
+                Timer::Network => self.network_changed(now),
+                Timer::Links => self.state.mind_links(now),
+                Timer::Redeliver(request) => self.redeliver(request, now),
                 Timer::Unmute(connection) => {
                     if let Some(open) = self.state.connections.get_mut(&connection) {
                         open.throttled = false;
@@ -288,11 +300,12 @@ impl Cluster {
     /// Looks at a connection's next request, if the connection is not muted.
     fn read_on(&mut self, connection: ConnectionId, now: Instant) {
         let Some(open) = self.state.connections.get_mut(&connection) else { return };
-        if !open.is_ready() || self.state.nodes.is_paused(open.node) {
+        if !open.is_ready() || self.state.nodes.is_paused(open.node) || self.network.is_full(connection) {
             return;
         }
         match open.inbox.pop_front() {
             Some(frame) => self.receive(connection, frame, now),
+            None if self.network.is_replay(connection) => self.forget(connection),
             None => self.actions.push_back(Action::Read { connection }),
         }
     }
@@ -304,33 +317,34 @@ impl Cluster {
             return self.receive_token(connection, &frame, now);
         }
         let size = frame.len();
-        let mut reader = Reader::new(frame);
+        let mut reader = Reader::new(frame.clone());
         let Ok(header) = decode_request_header(&mut reader) else {
-            return self.refuse_frame(connection, || "a frame whose header cannot be read".to_owned());
+            return self.refuse_frame(connection, now, || "a frame whose header cannot be read".to_owned());
         };
         let Ok(key) = ApiKey::try_from(header.key) else {
-            return self.refuse_frame(connection, || format!("the API {}, which Kafka does not have", header.key));
+            return self.refuse_frame(connection, now, || format!("the API {}, which Kafka does not have", header.key));
         };
         let entry = open.sasl.entry(key, now);
         if entry == sasl::Entry::Closed {
-            return self.close(connection);
+            return self.close(connection, now);
         }
 
         let supported = handlers::versions(&self.state, node, key).is_some_and(|range| range.contains(header.version));
         if !supported && key == ApiKey::ApiVersions {
             // KIP-511: a client that asks in a version of the future gets the oldest answer, with our range in it.
-            return self.refuse_api_versions(connection, header.correlation_id);
+            return self.refuse_api_versions(connection, header.correlation_id, now);
         }
         if !supported {
             // Kafka cannot answer in a layout that it does not know, so that it closes the connection.
             let version = header.version;
-            return self
-                .refuse_frame(connection, || format!("{} in version {version}, which is not advertised", key.name()));
+            return self.refuse_frame(connection, now, || {
+                format!("{} in version {version}, which is not advertised", key.name())
+            });
         }
         let request = match AnyRequest::decode(key, header.version, &mut reader) {
             Ok(request) => request,
             Err(error) => {
-                return self.refuse_frame(connection, || format!("{} that cannot be read: {error}", key.name()));
+                return self.refuse_frame(connection, now, || format!("{} that cannot be read: {error}", key.name()));
             }
         };
 
@@ -356,19 +370,28 @@ impl Cluster {
         }
         let request = Arc::new(request);
         self.state.history.asked(&cx, &request);
-        let mut verdict = self.state.faults.judge(&cx, &request, || faults::Entities::of(&cx, &request, &self.state));
+        let mut verdict = if self.network.is_replay(connection) {
+            Verdict::default()
+        } else {
+            self.state.faults.judge(&cx, &request, || faults::Entities::of(&cx, &request, &self.state))
+        };
+        for after in std::mem::take(&mut verdict.redeliver) {
+            self.record(id, connection, frame.clone(), after, now);
+        }
         let is_last = entry == sasl::Entry::Refused;
         if is_last {
             verdict.denials.insert(0, faults::Denial::whole(ErrorCode::ILLEGAL_SASL_STATE));
         }
         cx.denials.clone_from(&verdict.denials);
-        let Verdict { silence, drop, delay, reset, .. } = verdict;
+        let Verdict { silence, drop, half_open, delay, reset, .. } = verdict;
         self.exchanges.insert(id, Exchange { cx, request, size, verdict, response: None, steps: None, is_last });
 
         if silence {
             // The request is swallowed: as if its handler hung, nothing behind it is looked at either.
+        } else if half_open {
+            self.lose_sight_of(connection);
         } else if drop {
-            self.cut(connection, reset);
+            self.cut(connection, reset, now);
         } else if let Some(delay) = delay {
             self.state.set_timer(now, delay, Timer::Handle(id));
         } else {
@@ -377,9 +400,9 @@ impl Cluster {
     }
 
     /// Closes a connection whose client sent what Kafka does not answer.
-    fn refuse_frame(&mut self, connection: ConnectionId, words: impl FnOnce() -> String) {
+    fn refuse_frame(&mut self, connection: ConnectionId, now: Instant, words: impl FnOnce() -> String) {
         self.state.complain(|| format!("{connection} sent {}; the connection was closed", words()));
-        self.close(connection);
+        self.close(connection, now);
     }
 
     /// Checks a SASL token that comes without a request around it, after version 0 of the handshake. The answer is as
@@ -390,23 +413,23 @@ impl Cluster {
             Ok(step) => {
                 let length = u32::try_from(step.reply.len()).unwrap_or(u32::MAX).to_be_bytes();
                 let frame = Frame::from(Bytes::from([&length[..], &step.reply[..]].concat()));
-                self.actions.push_back(Action::Write { connection, frame });
+                self.send(Action::Write { connection, frame }, now);
                 self.ready.push_back(connection);
             }
-            Err(_) => self.close(connection),
+            Err(_) => self.close(connection, now),
         }
     }
 
     /// Answers an ApiVersions request of an unknown version.
-    fn refuse_api_versions(&mut self, connection: ConnectionId, correlation_id: i32) {
+    fn refuse_api_versions(&mut self, connection: ConnectionId, correlation_id: i32, now: Instant) {
         let Some(open) = self.state.connections.get(&connection) else { return };
         let response = handlers::api_versions::unsupported(&self.state, open.node);
         match frame::encode_response(ApiKey::ApiVersions, &response, 0, correlation_id) {
             Ok(frame) => {
-                self.actions.push_back(Action::Write { connection, frame });
+                self.send(Action::Write { connection, frame }, now);
                 self.ready.push_back(connection);
             }
-            Err(_) => self.close(connection),
+            Err(_) => self.close(connection, now),
         }
     }
 

@@ -7,7 +7,9 @@ use krafka_protocol::{Str, Uuid};
 
 use crate::coordinators;
 use crate::groups::{self, share};
+use crate::handlers::sessions::FetchSessions;
 use crate::log::Appended;
+use crate::partition::REPLICA_LAG_TIME_MAX;
 use crate::purgatory::WaitKey;
 use crate::state::State;
 use crate::timers::Timer;
@@ -89,6 +91,12 @@ impl State {
 
     /// Throws replicas out of sync that have lagged too long.
     pub(crate) fn shrink_isr(&mut self, topic: Uuid, index: i32, now: Instant) {
+        let leader = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)?.leader);
+        if !self.may_shrink(leader) {
+            // It tries again, as a leader does that gets no answer.
+            self.timers.set(now + REPLICA_LAG_TIME_MAX, Timer::ShrinkIsr { topic, partition: index });
+            return;
+        }
         let Some(found) = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)) else { return };
         let has_shrunk = found.shrink_isr(now);
         if let Some(due) = found.arm_shrink() {
@@ -118,6 +126,7 @@ impl State {
 
     /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
     pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
+        self.mind_followers();
         if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
             share::leader_changed(self, id, index);
             self.wake_partition(id, index);
@@ -134,6 +143,12 @@ impl State {
 
     /// Takes a node down: leaders move, and what it kept in memory is lost.
     pub(crate) fn node_died(&mut self, node: i32, now: Instant) {
+        self.go_on_without(node, now);
+        self.mind_links(now);
+    }
+
+    /// Lets the others go on without a node, which may run.
+    pub(crate) fn go_on_without(&mut self, node: i32, now: Instant) {
         self.nodes.set_up(node, false);
         if let Some(sessions) = self.sessions.get_mut(&node) {
             sessions.clear();
@@ -156,6 +171,18 @@ impl State {
             now,
         );
         self.finish_reassignments(now);
+        self.mind_links(now);
+    }
+
+    /// Follows up on a start of all nodes: sessions are gone, and coordinators read what they had kept.
+    pub(crate) fn wake_up(&mut self, now: Instant) {
+        self.sessions.values_mut().for_each(FetchSessions::clear);
+        self.share.sessions.values_mut().for_each(|sessions| sessions.clear());
+        let partitions = self.topics.iter().flat_map(|topic| topic.indexed().map(|(index, _)| (&topic.name, index)));
+        let partitions: Vec<_> = partitions.map(|(topic, index)| (topic.clone(), index)).collect();
+        for (topic, index) in partitions {
+            self.leader_changed(&topic, index, now);
+        }
     }
 
     /// Changes all partitions, and follows up on those whose leader changed.

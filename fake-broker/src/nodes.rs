@@ -7,10 +7,20 @@ use krafka_protocol::{ApiKey, Str, Versions};
 use crate::faults::{Feature, KafkaVersion, Profile};
 use crate::listeners::SecurityProtocol;
 
+/// Where a node says that it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Advertised {
+    pub(crate) host: Str,
+    /// Its listeners' own ports, if none.
+    pub(crate) port: Option<u16>,
+}
+
 /// A broker of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) host: Str,
+    /// Where it says that it is, if that is not where it is.
+    pub(crate) advertised: Option<Advertised>,
     /// The port of each listener.
     pub(crate) ports: BTreeMap<SecurityProtocol, u16>,
     pub(crate) rack: Option<Str>,
@@ -18,6 +28,8 @@ pub(crate) struct Node {
     pub(crate) version: KafkaVersion,
     /// The service whose APIs it advertises in place of its version's.
     pub(crate) profile: Option<Profile>,
+    /// Whether the others go on without it although it runs: it is not up for them.
+    pub(crate) fenced: bool,
     /// Whether it neither reads nor writes for now.
     pub(crate) paused: bool,
     /// Whether it takes no new connections.
@@ -36,8 +48,21 @@ impl Node {
         rack: Option<Str>,
         version: KafkaVersion,
     ) -> Self {
-        let (up, registered, paused, refusing, hidden) = (true, true, false, false, false);
-        Self { host, ports, rack, up, version, profile: None, paused, refusing, hidden, registered }
+        let (up, registered, fenced, paused, refusing, hidden) = (true, true, false, false, false, false);
+        Self {
+            host,
+            advertised: None,
+            ports,
+            rack,
+            up,
+            version,
+            profile: None,
+            fenced,
+            paused,
+            refusing,
+            hidden,
+            registered,
+        }
     }
 
     /// The versions of an API that it advertises, if it has the API.
@@ -54,7 +79,16 @@ impl Node {
         self.version.features().filter(move |_| has_features)
     }
 
-    /// The port that clients of a listener are told, or -1 if the node has no such listener.
+    /// Where clients of a listener are told that it is: host and port, -1 if the node has no such listener.
+    pub(crate) fn told(&self, listener: SecurityProtocol) -> (Str, i32) {
+        let port = self.port(listener);
+        match &self.advertised {
+            Some(told) if port >= 0 => (told.host.clone(), told.port.map_or(port, i32::from)),
+            _ => (self.host.clone(), port),
+        }
+    }
+
+    /// The port of a listener, or -1 if the node has no such listener.
     pub(crate) fn port(&self, listener: SecurityProtocol) -> i32 {
         self.ports.get(&listener).map_or(-1, |&port| i32::from(port))
     }
@@ -82,6 +116,17 @@ impl Nodes {
         self.changes
     }
 
+    /// Lets the nodes that these have as well be where those are.
+    pub(crate) fn listen_where(&mut self, present: &Self) {
+        self.changes = present.changes + 1;
+        for (id, node) in &mut self.nodes {
+            if let Some(present) = present.nodes.get(id) {
+                node.host.clone_from(&present.host);
+                node.ports.clone_from(&present.ports);
+            }
+        }
+    }
+
     /// Changes a node.
     pub(crate) fn change(&mut self, id: i32, change: impl FnOnce(&mut Node)) {
         self.changes += 1;
@@ -104,7 +149,7 @@ impl Nodes {
 
     /// Whether a node takes new connections.
     pub(crate) fn is_listening(&self, id: i32) -> bool {
-        self.nodes.get(&id).is_some_and(|node| node.up && !node.refusing)
+        self.nodes.get(&id).is_some_and(|node| (node.up || node.fenced) && !node.refusing)
     }
 
     /// Whether a node neither reads nor writes.
@@ -130,6 +175,16 @@ impl Nodes {
     /// Whether the node exists and is up.
     pub(crate) fn is_up(&self, id: i32) -> bool {
         self.nodes.get(&id).is_some_and(|node| node.up)
+    }
+
+    /// Whether the node exists and its process runs, whatever the others think.
+    pub(crate) fn is_running(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.up || node.fenced)
+    }
+
+    /// Whether the node runs and the others go on without it.
+    pub(crate) fn is_fenced(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.fenced)
     }
 
     /// All ids, dead or alive.
@@ -162,6 +217,7 @@ impl Nodes {
         self.change(id, |node| {
             node.up = up;
             node.paused = false;
+            node.fenced = false;
             // A node that comes up registers.
             node.registered |= up;
         });

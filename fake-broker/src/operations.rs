@@ -11,9 +11,11 @@ use crate::cluster::Cluster;
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::{RuleText, millis};
 use crate::listeners::SecurityProtocol;
-use crate::nodes::Node;
+use crate::nodes::{Advertised, Node};
+use crate::operator;
 use crate::state::State;
 use crate::topics::{self, Partition};
+use crate::transactions;
 
 /// Something to do to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +103,15 @@ pub enum Operation {
     HideNode { node: i32, hidden: bool },
     /// Changes where a node says that its first listener is. On TCP it listens there from now on, on 127.0.0.1.
     MoveNode { node: i32, host: String, port: u16 },
+    /// Lets a node say that it is somewhere else than it is: at a name that does not resolve, at another node's
+    /// address, at a port where nobody listens. What is absent is the truth; without both, it says again where it is.
+    Advertise {
+        node: i32,
+        #[serde(default)]
+        host: Option<String>,
+        #[serde(default)]
+        port: Option<u16>,
+    },
     /// Takes a node out of the cluster for good. Partitions keep it among their replicas.
     RemoveNode { node: i32 },
     /// Freezes what a node answers to Metadata, DescribeTopicPartitions, DescribeCluster and FindCoordinator: it knows
@@ -116,6 +127,26 @@ pub enum Operation {
     SwapClusterId {
         #[serde(default)]
         cluster_id: Option<String>,
+    },
+    /// Takes the leader of a partition away, until one is moved there or a node that may lead comes back.
+    LoseLeader { topic: String, partition: i32 },
+    /// Deletes what the topics need not keep any longer.
+    ApplyRetention {},
+    /// Compacts a partition, however dirty it is.
+    Compact { topic: String, partition: i32 },
+    /// Holds back the markers of a transactional id's next transactions, or lets them go.
+    HoldMarkers { transactional_id: String, hold: bool },
+    /// Does what a request of any API asks for, as an administrator who may do everything: a change of a config, an
+    /// access rule, a feature's level, a quota. The fields have the names that the structs of `krafka_protocol` give
+    /// them. If it is answered with an error, it counts as impossible.
+    Request {
+        api: String,
+        #[serde(default)]
+        node: Option<i32>,
+        #[serde(default)]
+        version: Option<i16>,
+        #[serde(default)]
+        fields: serde_json::Value,
     },
     /// Moves the cluster's time of day, forward or back. Timers are not touched: they count time that passes.
     JumpClock {
@@ -149,18 +180,18 @@ impl Cluster {
         match operation {
             Operation::Crash { node, durability } => {
                 known(&self.state, *node)?;
-                self.disconnect(*node);
+                self.disconnect(*node, now);
                 self.state.crash(*node, *durability, now);
             }
             Operation::RemoveNode { node } => {
                 known(&self.state, *node)?;
-                self.disconnect(*node);
+                self.disconnect(*node, now);
                 self.state.node_died(*node, now);
                 self.state.nodes.remove(*node);
             }
             Operation::Disconnect { node } => {
                 known(&self.state, *node)?;
-                self.disconnect(*node);
+                self.disconnect(*node, now);
             }
             Operation::Pause { node } => {
                 known(&self.state, *node)?;
@@ -258,6 +289,35 @@ impl State {
                 let rule = RuleText::loading(group.clone(), transactional_id.clone(), *time);
                 self.faults.book().install(rule, now)?;
             }
+            other => return self.operate_further(other, now),
+        }
+        Ok(())
+    }
+
+    fn operate_further(&mut self, operation: &Operation, now: Instant) -> Result<(), String> {
+        match operation {
+            Operation::LoseLeader { topic, partition } => {
+                self.known_partition(topic, *partition)?;
+                if let Some(found) = self.topics.partition_mut(topic, *partition) {
+                    found.lose_leader();
+                }
+                self.leader_changed(topic, *partition, now);
+            }
+            Operation::ApplyRetention {} => self.apply_retention(now),
+            Operation::Compact { topic, partition } => {
+                self.known_partition(topic, *partition)?;
+                self.compact(topic, *partition, now);
+            }
+            Operation::HoldMarkers { transactional_id, hold: true } => self.transactions.hold(transactional_id),
+            Operation::HoldMarkers { transactional_id, hold: false } => {
+                transactions::release(self, transactional_id, now);
+            }
+            Operation::Request { api, node, version, fields } => {
+                let answer = self.request(api, *node, *version, fields, now)?;
+                if let Some(code) = operator::error_in(&answer) {
+                    return Err(format!("{api} was answered with {}", code.name()));
+                }
+            }
             other => return self.operate_nodes(other, now),
         }
         Ok(())
@@ -285,11 +345,17 @@ impl State {
                     node.ports.insert(first, *port);
                 });
             }
+            Operation::Advertise { node, host, port } => {
+                known(self, *node)?;
+                let own = self.nodes.find(*node).map(|node| node.host.clone()).unwrap_or_default();
+                let is_true = host.is_none() && port.is_none();
+                let host = host.as_deref().map_or(own, Str::from);
+                let told = (!is_true).then_some(Advertised { host, port: *port });
+                self.nodes.change(*node, |node| node.advertised = told);
+            }
             Operation::FreezeMetadata { node } => {
                 known(self, *node)?;
-                let mut frozen = self.clone();
-                frozen.forget_what_moves();
-                self.frozen.insert(*node, Box::new(frozen));
+                self.freeze(*node);
             }
             Operation::ThawMetadata { node } => {
                 known(self, *node)?;

@@ -103,6 +103,11 @@ impl Partition {
         live.map(|(_, replica)| replica.start_offset).min().unwrap_or(i64::MAX).min(self.log.start_offset())
     }
 
+    /// Whether a follower was made to stop.
+    pub(crate) fn is_held(&self, node: i32) -> bool {
+        self.behind.get(&node).is_some_and(|replica| replica.held)
+    }
+
     /// Makes a follower stop fetching. It stays in sync until something is written and
     /// [`REPLICA_LAG_TIME_MAX`] has passed.
     pub(crate) fn hold(&mut self, node: i32) {
@@ -162,6 +167,13 @@ impl Partition {
     /// Raises the leader epoch without a change of leader, as a controller does when it re-elects the same one.
     pub(crate) fn bump_epoch(&mut self) {
         self.change_leader(self.leader);
+    }
+
+    /// Has no leader, as if no replica in sync were up.
+    pub(crate) fn lose_leader(&mut self) {
+        if self.leader.is_some() {
+            self.change_leader(None);
+        }
     }
 
     /// Loses the records from `offset` on, as if no replica that is left had them.

@@ -35,6 +35,11 @@ impl Rng {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Whether something happens that has this probability.
+    pub(crate) fn hits(&mut self, probability: f64) -> bool {
+        (self.below(1 << 32) as f64) < probability * f64::from(u32::MAX)
+    }
+
     /// A random (version 4) id, never Kafka's reserved ones.
     pub(crate) fn uuid(&mut self) -> Uuid {
         let mut bytes = [0; 16];

@@ -21,6 +21,7 @@ use crate::groups::Groups;
 use crate::groups::share::Share;
 use crate::handlers::sessions::FetchSessions;
 use crate::history::History;
+use crate::links::Links;
 use crate::listeners::SecurityProtocol;
 use crate::log_dirs::LogDirs;
 use crate::maintenance::Maintenance;
@@ -50,6 +51,7 @@ pub(crate) struct State {
     pub(crate) configs: Configs,
     pub(crate) clock: WallClock,
     pub(crate) nodes: Nodes,
+    pub(crate) links: Links,
     pub(crate) features: Features,
     pub(crate) quorum: Quorum,
     pub(crate) reassignments: Reassignments,
@@ -103,6 +105,7 @@ impl State {
             configs: Configs::new(version),
             clock,
             nodes,
+            links: Links::default(),
             features: Features::default(),
             quorum: Quorum::default(),
             reassignments: Reassignments::default(),
@@ -143,6 +146,7 @@ impl State {
         let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live)).collect();
         let internal = coordinators::is_internal(&name);
         self.topics.insert(Topic { id, name, internal, settings, partitions });
+        self.mind_followers();
         id
     }
 
@@ -162,6 +166,13 @@ impl State {
     /// The fetch sessions of a node that has none yet.
     pub(crate) fn new_sessions(&self) -> FetchSessions {
         FetchSessions::new(self.config.fetch_session_slots)
+    }
+
+    /// Lets a node know the cluster as it is now, however it changes.
+    pub(crate) fn freeze(&mut self, node: i32) {
+        let mut frozen = self.clone();
+        frozen.forget_what_moves();
+        self.frozen.insert(node, Box::new(frozen));
     }
 
     /// Forgets all but what a node's metadata is made of.
@@ -207,6 +218,6 @@ impl State {
 
     /// What a node's id stands for, for the clients of a listener: host and port.
     pub(crate) fn endpoint(&self, node: i32, listener: SecurityProtocol) -> Option<(Str, i32)> {
-        self.nodes.find(node).map(|node| (node.host.clone(), node.port(listener)))
+        self.nodes.find(node).map(|node| node.told(listener))
     }
 }

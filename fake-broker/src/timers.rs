@@ -24,6 +24,16 @@ pub(crate) enum Timer {
     Write(RequestId),
     /// Write what a connection keeps for its next answer, if the answer to this request is among it.
     Flush(ConnectionId, RequestId),
+    /// Hand a node what has arrived of what a client sent.
+    Arrive(ConnectionId),
+    /// Hand a client what has arrived of what a node sent.
+    Deliver(ConnectionId),
+    /// A rule about the network wakes or ends: look at what is held again.
+    Network,
+    /// Links between nodes were cut for long enough: look at what follows.
+    Links,
+    /// Deliver a request that was recorded once more.
+    Redeliver(RequestId),
     /// Read on from a connection that was throttled.
     Unmute(ConnectionId),
     /// Throw a partition's replicas out of sync that have lagged too long.

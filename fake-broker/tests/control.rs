@@ -111,9 +111,37 @@ async fn what_is_not_there_is_not_found() {
         ("GET", "/groups", "", 200),
         ("GET", "/groups/nobody", "", 200),
         ("GET", "/transactions", "", 200),
+        ("GET", "/transactions/nobody", "", 200),
+        ("POST", "/transactions/nobody/end", "{\"commit\": true}", 409),
+        ("POST", "/transactions/nobody/end", "", 400),
+        ("POST", "/transactions/nobody/nope", "", 404),
+        ("DELETE", "/transactions/nobody", "", 409),
+        ("GET", "/snapshots", "", 200),
+        ("POST", "/snapshots/7/restore", "", 404),
+        ("DELETE", "/snapshots/x", "", 400),
     ];
     for (method, path, body, status) in cases {
         assert_eq!(ask(&address, method, path, body).await.0, status, "{method} {path} {body}");
+    }
+}
+
+/// What a request asks for cannot always be done; why not is said in words.
+#[tokio::test]
+async fn request_that_cannot_be_says_why() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let cases = [
+        (r#"{"api": "DeleteTopics", "fields": {"topics": [{"name": "nope"}]}}"#, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (r#"{"api": "Nope"}"#, "there is no API called `Nope`"),
+        (r#"{"api": "JoinGroup"}"#, "JoinGroup needs a connection"),
+        (r#"{"api": "Metadata", "version": 99}"#, "speaks Metadata in versions"),
+        (r#"{"api": "Metadata", "fields": {"topiks": []}}"#, "unknown field `Metadata.topiks`"),
+        (r#"{"api": "Metadata", "node": 9}"#, "node 9 does not speak"),
+    ];
+    for (request, reason) in cases {
+        let (status, answer) = ask(&address, "POST", "/cluster", &format!("{{\"request\": {request}}}")).await;
+        let error = answer["error"].as_str().expect("an error");
+        assert!(status == 409 && error.contains(reason), "{request}: {answer}");
     }
 }
 

@@ -56,14 +56,17 @@ impl Cluster {
                 blame(&mut self.state, exchange, &response);
                 meddle(&self.state, exchange, &mut response);
                 exchange.response = Some(response);
-                let Verdict { silence_answer, drop_answer, delay_answer, reset, .. } = exchange.verdict;
+                let Verdict { silence_answer, half_open_answer, drop_answer, delay_answer, reset, .. } =
+                    exchange.verdict;
                 for operation in std::mem::take(&mut exchange.verdict.late_operations) {
                     self.operate_by_rule(&operation, now);
                 }
                 if silence_answer {
                     // The connection stays open, and nothing behind the request is looked at.
+                } else if half_open_answer {
+                    self.lose_sight_of(connection);
                 } else if drop_answer {
-                    self.cut(connection, reset);
+                    self.cut(connection, reset, now);
                 } else if let Some(delay) = delay_answer {
                     self.state.set_timer(now, delay, Timer::Write(request));
                 } else {
@@ -77,11 +80,13 @@ impl Cluster {
             Outcome::NoReply => {
                 let used = (&*exchange.request, exchange.size);
                 let by_quota = quotas::throttle(&mut self.state, &exchange.cx, used, None);
-                let Verdict { throttle, drop_answer, reset, .. } = exchange.verdict;
+                let Verdict { throttle, half_open_answer, drop_answer, reset, .. } = exchange.verdict;
                 let throttle = throttle.max(by_quota);
                 self.exchanges.remove(&request);
-                if drop_answer {
-                    self.cut(connection, reset);
+                if half_open_answer {
+                    self.lose_sight_of(connection);
+                } else if drop_answer {
+                    self.cut(connection, reset, now);
                 } else {
                     self.release(connection, throttle, now);
                 }
@@ -89,7 +94,7 @@ impl Cluster {
             Outcome::Close => {
                 let (api, version) = (exchange.cx.key.name(), exchange.cx.version);
                 self.state.complain(|| format!("{api} in version {version}, on which Kafka closes the connection"));
-                self.close(connection);
+                self.close(connection, now);
             }
         }
     }
@@ -112,13 +117,13 @@ impl Cluster {
             Err(error) => {
                 // Only an edited answer can be impossible in its version; Kafka has no such answer either.
                 tracing::error!(%error, api = exchange.cx.key.name(), version, "an answer cannot be written");
-                return self.close(connection);
+                return self.close(connection, now);
             }
         };
         let damages = std::mem::take(&mut exchange.verdict.damages);
         self.state.history.answered(request, now, Arc::new(response));
         if damages.is_empty() {
-            self.put(connection, frame);
+            self.put(connection, frame, now);
             return self.written(request, now);
         }
         let steps = faults::plan(frame.to_bytes(), &damages, &mut self.state.faults.chance());
@@ -145,37 +150,38 @@ impl Cluster {
             let connection = exchange.cx.connection;
             match exchange.steps.as_mut().and_then(std::collections::VecDeque::pop_front) {
                 None => return self.written(request, now),
-                Some(Step::Write(bytes)) => self.put(connection, Frame::from(bytes)),
+                Some(Step::Write(bytes)) => self.put(connection, Frame::from(bytes), now),
                 Some(Step::Pause(pause)) => {
                     self.state.set_timer(now, pause, Timer::Write(request));
                     return;
                 }
                 Some(Step::Finish) => {
                     self.forget(connection);
-                    self.actions.push_back(Action::Finish { connection });
+                    self.send(Action::Finish { connection }, now);
                 }
                 Some(Step::Reset) => {
                     self.forget(connection);
-                    self.actions.push_back(Action::Reset { connection });
+                    self.send(Action::Reset { connection }, now);
                 }
             }
         }
     }
 
     /// Writes a frame, and in front of it what the connection keeps.
-    fn put(&mut self, connection: ConnectionId, frame: Frame) {
+    fn put(&mut self, connection: ConnectionId, frame: Frame, now: Instant) {
         let kept = self.state.connections.get_mut(&connection).map(|open| std::mem::take(&mut open.kept));
         let kept = kept.unwrap_or_default();
         let frame = if kept.is_empty() { frame } else { join(kept.into_iter().map(|(_, kept)| kept).chain([frame])) };
-        self.actions.push_back(Action::Write { connection, frame });
+        self.send(Action::Write { connection, frame }, now);
     }
 
     /// Writes what a connection kept for an answer that did not come.
-    pub(super) fn flush(&mut self, connection: ConnectionId) {
+    pub(super) fn flush(&mut self, connection: ConnectionId, now: Instant) {
         let Some(open) = self.state.connections.get_mut(&connection) else { return };
         let kept = std::mem::take(&mut open.kept);
         if !kept.is_empty() {
-            self.actions.push_back(Action::Write { connection, frame: join(kept.into_iter().map(|(_, kept)| kept)) });
+            let frame = join(kept.into_iter().map(|(_, kept)| kept));
+            self.send(Action::Write { connection, frame }, now);
         }
     }
 
@@ -184,9 +190,9 @@ impl Cluster {
         let Some(exchange) = self.exchanges.remove(&request) else { return };
         let connection = exchange.cx.connection;
         if exchange.is_last {
-            self.flush(connection);
+            self.flush(connection, now);
             self.forget(connection);
-            self.actions.push_back(Action::Finish { connection });
+            self.send(Action::Finish { connection }, now);
         } else {
             self.release(connection, exchange.verdict.throttle, now);
         }
@@ -213,21 +219,22 @@ impl Cluster {
         }
     }
 
-    pub(super) fn close(&mut self, connection: ConnectionId) {
-        self.cut(connection, false);
+    pub(super) fn close(&mut self, connection: ConnectionId, now: Instant) {
+        self.cut(connection, false, now);
     }
 
     /// Ends a connection, by a reset or in order.
-    pub(super) fn cut(&mut self, connection: ConnectionId, reset: bool) {
+    pub(super) fn cut(&mut self, connection: ConnectionId, reset: bool, now: Instant) {
         if self.state.connections.contains_key(&connection) {
             self.forget(connection);
-            self.actions.push_back(if reset { Action::Reset { connection } } else { Action::Close { connection } });
+            self.send(if reset { Action::Reset { connection } } else { Action::Close { connection } }, now);
         }
     }
 
     /// Drops a connection and the request that it worked on.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         let Some(open) = self.state.connections.remove(&connection) else { return };
+        self.forget_replay(connection);
         groups::share::close_connection(&mut self.state, open.node, connection);
         let Some(request) = open.current else { return };
         self.exchanges.remove(&request);

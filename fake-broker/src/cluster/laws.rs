@@ -6,6 +6,7 @@
 //! followers lag, and time passes. A seed is a run: `LAWS_SEEDS=1000` runs more of them. What the laws are worth is in
 //! `fake-broker/PLANTS.md`.
 
+mod network;
 mod producer;
 mod soundness;
 

@@ -61,8 +61,10 @@ impl State {
         if let Some(found) = self.nodes.find(node) {
             let listeners = found.ports.iter().map(|(name, port)| format!("{name}://{}:{port}", found.host));
             let listeners = listeners.collect::<Vec<_>>().join(",");
-            set("listeners", listeners.clone());
-            set("advertised.listeners", listeners);
+            set("listeners", listeners);
+            let told = found.ports.keys().map(|name| (name, found.told(*name)));
+            let told = told.map(|(name, (host, port))| format!("{name}://{host}:{port}"));
+            set("advertised.listeners", told.collect::<Vec<_>>().join(","));
             if let Some(rack) = &found.rack {
                 set("broker.rack", rack.to_string());
             }

@@ -73,6 +73,37 @@ pub(crate) enum Action {
     SlowAccept(Duration),
     /// Takes a new connection and never reads from it.
     BlackHole,
+    /// Writes to a new connection before anything was asked.
+    SpeakFirst(String),
+    /// Forgets the connection without telling the client.
+    HalfOpen,
+    /// Delivers the request once more, on a connection of its own.
+    #[serde(rename = "redeliver_ms", with = "millis")]
+    Redeliver(Duration),
+    /// Frames arrive later.
+    Latency {
+        /// How much later.
+        #[serde(rename = "ms", with = "millis")]
+        time: Duration,
+        /// By how much it is more or less.
+        #[serde(default, rename = "jitter_ms", with = "millis", skip_serializing_if = "Duration::is_zero")]
+        jitter: Duration,
+    },
+    /// So many bytes pass in a second at most.
+    Bandwidth {
+        /// How many.
+        bytes_per_second: u64,
+    },
+    /// Packets are lost and sent again.
+    Loss {
+        /// The chance of each packet.
+        probability: f64,
+        /// When the first one that was lost is sent again.
+        #[serde(default = "retransmit", rename = "retransmit_ms", with = "millis")]
+        retransmit: Duration,
+    },
+    /// Nothing passes.
+    Partition,
     /// Changes the answer by a function.
     #[serde(skip)]
     Edit(Edit),
@@ -86,19 +117,46 @@ impl Action {
     ///
     /// The reason.
     pub(crate) fn check(&self, selector: &Selector, after_handling: bool) -> Result<(), String> {
-        let connects = matches!(self, Self::Refuse | Self::SlowAccept(_) | Self::BlackHole);
-        match selector.event {
-            Event::Connect if !connects && !matches!(self, Self::Observe | Self::ChangeCluster(_)) => {
-                return Err(format!("a connection has no request yet, so that a rule cannot {self}"));
-            }
-            Event::Request if connects => {
-                return Err(format!("to {self} is for rules whose event is \"connect\""));
-            }
-            _ => {}
-        }
+        self.check_event(selector)?;
         match self {
+            Self::Bandwidth { bytes_per_second: 0 } => Err("a link without bandwidth is a partition".to_owned()),
+            Self::Loss { probability, .. } if !(0.0..1.0).contains(probability) => {
+                Err("the probability of a loss is at least 0 and less than 1: a link that loses all is a partition"
+                    .to_owned())
+            }
             Self::ReplyError(Code(code)) if after_handling => after_apply::check(&selector.apis, *code),
             Self::Set { field, value } => super::answers::check_field(&selector.apis, field, value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what is wrong with doing this when that happens.
+    fn check_event(&self, selector: &Selector) -> Result<(), String> {
+        let connects = matches!(self, Self::Refuse | Self::SlowAccept(_) | Self::BlackHole | Self::SpeakFirst(_));
+        let is_networks =
+            matches!(self, Self::Latency { .. } | Self::Bandwidth { .. } | Self::Loss { .. } | Self::Partition);
+        match selector.event {
+            Event::Connect if !connects && !matches!(self, Self::Observe | Self::ChangeCluster(_)) => {
+                Err(format!("a connection has no request yet, so that a rule cannot {self}"))
+            }
+            Event::Network if !is_networks && !matches!(self, Self::Observe) => {
+                Err(format!("the network carries frames and knows nothing else, so that it cannot {self}"))
+            }
+            Event::Network if selector.names_contents() => {
+                Err("the network knows a frame by `node`, `peer`, `towards`, `connection` and `client_id`".to_owned())
+            }
+            Event::Network
+                if selector.peer.is_some() && (selector.node.is_none() || !matches!(self, Self::Partition)) =>
+            {
+                Err("between two nodes, `node` and `peer`, there can be a partition and nothing else".to_owned())
+            }
+            Event::Connect | Event::Request if selector.peer.is_some() || selector.towards.is_some() => {
+                Err("`peer` and `towards` are for rules whose event is \"network\"".to_owned())
+            }
+            Event::Request if connects => Err(format!("to {self} is for rules whose event is \"connect\"")),
+            Event::Request | Event::Connect if is_networks => {
+                Err(format!("to {self} is for rules whose event is \"network\""))
+            }
             _ => Ok(()),
         }
     }
@@ -114,6 +172,11 @@ impl Action {
             _ => true,
         }
     }
+}
+
+/// When Linux first sends a lost packet again.
+fn retransmit() -> Duration {
+    Duration::from_millis(200)
 }
 
 impl fmt::Display for Action {
@@ -141,6 +204,15 @@ impl fmt::Display for Action {
             Self::Refuse => f.write_str("refuse the connection"),
             Self::SlowAccept(time) => write!(f, "accept {time:?} late"),
             Self::BlackHole => f.write_str("never read from the connection"),
+            Self::SpeakFirst(text) => write!(f, "speak first: {text:?}"),
+            Self::HalfOpen => f.write_str("forget the connection"),
+            Self::Redeliver(time) => write!(f, "deliver it again {time:?} later"),
+            Self::Latency { time, jitter } => write!(f, "take {time:?} ± {jitter:?}"),
+            Self::Bandwidth { bytes_per_second } => write!(f, "carry {bytes_per_second} bytes a second"),
+            Self::Loss { probability, retransmit } => {
+                write!(f, "lose {probability} of the packets, sent again after {retransmit:?}")
+            }
+            Self::Partition => f.write_str("carry nothing"),
             Self::Edit(_) => f.write_str("edit the answer"),
         }
     }

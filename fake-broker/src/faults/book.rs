@@ -1,5 +1,6 @@
 //! All rules of a cluster, in the order in which they were written.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -8,6 +9,8 @@ use krafka_protocol::AnyRequest;
 
 use super::builder::Rule;
 use super::entities::Entities;
+use super::hits::Hits;
+use super::network::{Passage, Passing};
 use super::rule::{ActiveRule, RuleText};
 use super::verdict::{Opening, Verdict};
 use crate::context::Context;
@@ -34,6 +37,8 @@ struct Rules {
     rules: Vec<ActiveRule>,
     next_id: u64,
     chance: Rng,
+    /// Counts the changes of rules about the network: what they hold has to be looked at again.
+    network_changes: Hits,
 }
 
 /// A rule as a list shows it.
@@ -49,7 +54,7 @@ impl Faults {
     /// No rules; what they leave to chance is drawn from the seed.
     pub(crate) fn new(seed: u64) -> Self {
         let chance = Rng::stream(seed, "faults");
-        Self { book: Book::new(Rules { rules: Vec::new(), next_id: 1, chance }) }
+        Self { book: Book::new(Rules { rules: Vec::new(), next_id: 1, chance, network_changes: Hits::default() }) }
     }
 
     /// Where a test writes its rules.
@@ -83,6 +88,44 @@ impl Faults {
         opening
     }
 
+    /// Says how a frame gets through, and counts it for the rules that match.
+    pub(crate) fn judge_frame(&self, passing: &Passing, now: Instant) -> Passage {
+        let mut passage = Passage::default();
+        let Rules { rules, chance, .. } = &mut *self.book.lock();
+        for rule in rules.iter_mut().filter(|rule| rule.is_networks()) {
+            rule.judge_frame(passing, now, chance, &mut passage);
+        }
+        passage
+    }
+
+    /// Whether there is any rule about the network that may still act.
+    pub(crate) fn has_network_rules(&self, now: Instant) -> bool {
+        self.book.lock().rules.iter().any(|rule| rule.is_networks() && !rule.is_over(now))
+    }
+
+    /// How often rules about the network have changed.
+    pub(crate) fn network_changes(&self) -> u64 {
+        self.book.lock().network_changes.count()
+    }
+
+    /// Whether nothing can pass where a frame is.
+    pub(crate) fn holds(&self, passing: &Passing, now: Instant) -> bool {
+        self.book.lock().rules.iter().any(|rule| rule.holds(passing, now))
+    }
+
+    /// The pairs of nodes that cannot reach each other, the lower id first.
+    pub(crate) fn separated(&self, now: Instant) -> BTreeSet<(i32, i32)> {
+        let book = self.book.lock();
+        let pairs = book.rules.iter().filter_map(|rule| rule.separates(now));
+        pairs.filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect()
+    }
+
+    /// When a rule about the network next wakes or ends by its time.
+    pub(crate) fn next_network_turn(&self, now: Instant) -> Option<Instant> {
+        let book = self.book.lock();
+        book.rules.iter().filter(|rule| rule.is_networks()).filter_map(|rule| rule.next_turn(now)).min()
+    }
+
     /// A number below `bound`, for what a rule leaves to chance.
     pub(crate) fn chance(&self) -> Rng {
         let chance = &mut self.book.lock().chance;
@@ -97,7 +140,10 @@ impl Faults {
 
     /// Ends all rules.
     pub(crate) fn clear(&self) {
-        self.book.lock().rules.clear();
+        self.book.change(|rules| {
+            let ended = std::mem::take(&mut rules.rules);
+            ((), ended.iter().any(ActiveRule::is_networks))
+        });
     }
 }
 
@@ -113,27 +159,19 @@ impl Book {
     /// What is wrong with it, in words.
     pub(crate) fn install(&self, text: RuleText, now: Instant) -> Result<Rule, String> {
         text.check()?;
-        let mut book = self.lock();
-        if book.rules.len() >= MAX_RULES {
-            let done = book.rules.iter().position(ActiveRule::is_spent);
-            let done = done.ok_or_else(|| format!("there are {MAX_RULES} rules at work already"))?;
-            book.rules.remove(done);
-        }
-        let id = book.next_id;
-        book.next_id += 1;
-        let rule = ActiveRule::new(id, text, now);
-        let hits = rule.hits.share();
-        book.rules.push(rule);
-        drop(book);
+        let (id, hits) = self.change(|book| match book.install(text, now) {
+            Ok((id, hits, is_networks)) => (Ok((id, hits)), is_networks),
+            Err(reason) => (Err(reason), false),
+        })?;
         Ok(Rule::new(self.clone(), id, hits))
     }
 
     /// Ends a rule. Says if it was there.
     pub(crate) fn remove(&self, id: u64) -> bool {
-        let mut book = self.lock();
-        let before = book.rules.len();
-        book.rules.retain(|rule| rule.id != id);
-        book.rules.len() < before
+        self.change(|book| {
+            let found = book.rules.iter().position(|rule| rule.id == id).map(|index| book.rules.remove(index));
+            (found.is_some(), found.is_some_and(|rule| rule.is_networks()))
+        })
     }
 
     /// A handle to a rule.
@@ -154,8 +192,43 @@ impl Book {
         self.lock().rules.iter().map(listed).collect()
     }
 
+    /// The count of changes of rules about the network; it can be waited for the next.
+    pub(crate) fn network_changes(&self) -> Hits {
+        self.lock().network_changes.share()
+    }
+
+    /// Changes the rules, and tells those who wait for it if that was about the network.
+    fn change<T>(&self, change: impl FnOnce(&mut Rules) -> (T, bool)) -> T {
+        let mut book = self.lock();
+        let (result, is_networks) = change(&mut book);
+        let changes = book.network_changes.share();
+        // Who waits may look into the book at once.
+        drop(book);
+        if is_networks {
+            changes.raise();
+        }
+        result
+    }
+
     fn lock(&self) -> MutexGuard<'_, Rules> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rules {
+    /// Puts a rule to work: its id, its hits, and whether it is about the network.
+    fn install(&mut self, text: RuleText, now: Instant) -> Result<(u64, Hits, bool), String> {
+        if self.rules.len() >= MAX_RULES {
+            let done = self.rules.iter().position(ActiveRule::is_spent);
+            let done = done.ok_or_else(|| format!("there are {MAX_RULES} rules at work already"))?;
+            self.rules.remove(done);
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let rule = ActiveRule::new(id, text, now);
+        let (hits, is_networks) = (rule.hits.share(), rule.is_networks());
+        self.rules.push(rule);
+        Ok((id, hits, is_networks))
     }
 }
 

@@ -13,6 +13,7 @@ use super::Book;
 use super::action::Action;
 use super::hits::{Hits, Reached};
 use super::names::{Api, Id, Times};
+use super::network::Towards;
 use super::rule::RuleText;
 use super::selector::{Event, Selector};
 use crate::context::ConnectionId;
@@ -76,6 +77,29 @@ impl RuleBuilder {
         let mut builder = Self::new(book, Apis::ANY, now);
         builder.text.when.event = Event::Connect;
         builder
+    }
+
+    /// A rule for the network, which lasts until it is removed.
+    pub(crate) fn network(book: Book, now: Instant) -> Self {
+        let mut builder = Self::new(book, Apis::ANY, now).forever();
+        builder.text.when.event = Event::Network;
+        builder
+    }
+
+    /// Only what goes this way; without it, both ways. For rules about the network.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn towards(mut self, towards: Towards) -> Self {
+        self.text.when.towards = Some(towards);
+        self
+    }
+
+    /// The link to another node in place of the links to clients. For rules about the network.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn peer(mut self, node: i32) -> Self {
+        self.text.when.peer = Some(node);
+        self
     }
 
     /// Only requests to this node.

@@ -24,15 +24,18 @@ fn selector() -> impl Strategy<Value = Value> {
     let versions = prop::option::of((0_i16..20, 0_i16..20).prop_map(|(min, max)| json!([min, max])));
     let partitions = prop::option::of(prop::collection::vec(0_i32..9, 1..4));
     let fields = prop::option::of((-5_i64..5).prop_map(|acks| json!({ "acks": acks })));
-    let who = (apis, versions, some(0_i32..9), some(0_u64..99), name());
+    let towards = some(prop::sample::select(vec!["node", "peer"]));
+    let who = (apis, versions, some(0_i32..9), some(0_u64..99), name(), some(0_i32..9), towards);
     let what = (name(), partitions, name(), name(), name(), fields);
-    (who, what).prop_map(|((apis, versions, node, connection, client_id), what)| {
+    (who, what).prop_map(|((apis, versions, node, connection, client_id, peer, towards), what)| {
         let (topic, partitions, group, transactional_id, resource, fields) = what;
         object(vec![
             ("apis", apis.map(Value::from)),
             ("versions", versions),
             ("node", node),
             ("connection", connection),
+            ("peer", peer),
+            ("towards", towards),
             ("client_id", client_id),
             ("topic", topic),
             ("topic_id", None),
@@ -75,9 +78,16 @@ fn actions() -> Vec<Value> {
         json!({"damage": {"garbage": {"bytes": 1}}}),
         json!({"damage": {"length": {"length": -1}}}),
         json!({"damage": {"coalesce": {"within_ms": 1}}}),
+        json!("half_open"),
+        json!({"redeliver_ms": 5}),
+        json!({"latency": {"ms": 50, "jitter_ms": 20}}),
+        json!({"bandwidth": {"bytes_per_second": 100}}),
+        json!({"loss": {"probability": 0.25, "retransmit_ms": 200}}),
+        json!("partition"),
         json!("refuse"),
         json!({"slow_accept_ms": 5}),
         json!("black_hole"),
+        json!({"speak_first": "SSH-2.0-x"}),
         json!({"change_cluster": {"create_topic": {"topic": "x", "partitions": 3}}}),
         json!({"change_cluster": {"move_leader": {"topic": "x", "partition": 0, "node": 1}}}),
         json!({"change_cluster": {"crash": {"node": 1, "durability": {"lose_tail": 4}}}}),
@@ -85,6 +95,14 @@ fn actions() -> Vec<Value> {
         json!({"change_cluster": {"load_coordinator": {"group": "g", "transactional_id": null, "for_ms": 10}}}),
         json!({"change_cluster": {"swap_cluster_id": {"cluster_id": "other"}}}),
         json!({"change_cluster": {"jump_clock": {"by_ms": -5}}}),
+        json!({"change_cluster": {"lose_leader": {"topic": "x", "partition": 0}}}),
+        json!({"change_cluster": {"apply_retention": {}}}),
+        json!({"change_cluster": {"compact": {"topic": "x", "partition": 0}}}),
+        json!({"change_cluster": {"hold_markers": {"transactional_id": "t", "hold": true}}}),
+        json!({"change_cluster": {"request": {
+            "api": "DeleteTopics", "node": 1, "version": 6, "fields": {"timeout_ms": 5}
+        }}}),
+        json!({"change_cluster": {"advertise": {"node": 1, "host": "nowhere.invalid", "port": 9}}}),
     ]
 }
 
@@ -108,8 +126,16 @@ fn rule() -> impl Strategy<Value = Value> {
 
 /// Puts an unknown field into each structure of a rule in turn.
 fn spoilt(rule: &Value) -> Vec<Value> {
-    let structures =
-        ["/when", "/do/set", "/do/hint/leader", "/do/damage/chunk", "/do/damage/flip", "/do/change_cluster/crash"];
+    let structures = [
+        "/when",
+        "/do/set",
+        "/do/hint/leader",
+        "/do/damage/chunk",
+        "/do/damage/flip",
+        "/do/change_cluster/crash",
+        "/do/latency",
+        "/do/loss",
+    ];
     let mut spoilt = Vec::new();
     for path in std::iter::once("").chain(structures) {
         let mut copy = rule.clone();

@@ -7,8 +7,9 @@
 //! anything for it.
 //!
 //! ```text
-//!   Opened ──▶ refuse · accept late · never read                                       the network
-//!   Received ─▶ cluster changed · refused · dropped · silent · delayed                 the request
+//!   Opened ──▶ refuse · accept late · never read                                       the connection
+//!   on its way ─▶ latency · bandwidth · loss · partition, each way                       the network
+//!   Received ─▶ cluster changed · refused · dropped · silent · delayed · delivered again   the request
 //!      handler ─▶ late error · field set · entity gone or twice · hints · other layout   its answer
 //!         written ─▶ in chunks · cut short · flipped · garbage · wrong length              its bytes
 //! ```
@@ -27,8 +28,10 @@ mod hits;
 mod json_laws;
 mod kafka_versions;
 mod names;
+mod network;
 mod place;
 mod profiles;
+mod request_text;
 mod rule;
 mod selector;
 #[cfg(test)]
@@ -50,9 +53,12 @@ pub use hits::Reached;
 pub(crate) use kafka_versions::Feature;
 pub use kafka_versions::{KafkaVersion, UnknownVersion};
 pub(crate) use names::millis;
+pub use network::Towards;
+pub(crate) use network::{Passage, Passing};
 #[cfg(test)]
 pub(crate) use place::Meaning;
 pub use profiles::Profile;
+pub(crate) use request_text::request_of;
 pub(crate) use rule::RuleText;
 pub(crate) use tree::Node;
 #[cfg(test)]

@@ -13,7 +13,8 @@ use super::entities::Entities;
 use super::fencing::{self, Fencing};
 use super::hits::Hits;
 use super::names::{Api, Code, Times, millis};
-use super::selector::Selector;
+use super::network::{Passage, Passing};
+use super::selector::{Event, Selector};
 use super::tree::Tree;
 use super::verdict::{Denial, Opening, Verdict};
 use crate::context::Context;
@@ -72,6 +73,10 @@ impl RuleText {
         }
         if self.nth == 0 {
             return Err("matches are counted from 1 on".to_owned());
+        }
+        let is_lasting = self.nth == 1 && self.probability.is_none() && self.times == Times::Forever;
+        if matches!(self.action, Action::Partition) && !is_lasting {
+            return Err("a partition lasts until it is removed or its time is over: \"times\": \"forever\"".to_owned());
         }
         self.action.check(&self.when, self.after_handling)
     }
@@ -159,11 +164,46 @@ impl ActiveRule {
             match &self.text.action {
                 Action::Refuse => opening.refuse = true,
                 Action::BlackHole => opening.black_hole = true,
+                Action::SpeakFirst(text) => opening.greeting.push_str(text),
                 Action::SlowAccept(time) => longest(&mut opening.delay, *time),
                 Action::ChangeCluster(operation) => opening.operations.push(operation.clone()),
                 _ => {}
             }
         }
+    }
+
+    /// Counts a frame that matches, and adds what the rule does to it.
+    pub(crate) fn judge_frame(&mut self, passing: &Passing, now: Instant, chance: &mut Rng, passage: &mut Passage) {
+        if self.is_awake(now) && self.text.when.matches_frame(passing) && self.counts(chance) {
+            passage.suffer(&self.text.action, passing.bytes, chance);
+        }
+    }
+
+    /// Whether nothing can pass where the frame is.
+    pub(crate) fn holds(&self, passing: &Passing, now: Instant) -> bool {
+        matches!(self.text.action, Action::Partition) && self.is_awake(now) && self.text.when.matches_frame(passing)
+    }
+
+    /// The two nodes that the rule keeps apart.
+    pub(crate) fn separates(&self, now: Instant) -> Option<(i32, i32)> {
+        self.text.when.pair().filter(|_| matches!(self.text.action, Action::Partition) && self.is_awake(now))
+    }
+
+    /// Whether it is about the network.
+    pub(crate) fn is_networks(&self) -> bool {
+        self.text.when.event == Event::Network
+    }
+
+    /// The next moment at which it wakes or ends by its time.
+    pub(crate) fn next_turn(&self, now: Instant) -> Option<Instant> {
+        let end = self.text.until_ms.and_then(|until| self.installed.checked_add(Duration::from_millis(until)));
+        [self.installed.checked_add(self.text.after), end].into_iter().flatten().filter(|turn| *turn > now).min()
+    }
+
+    /// Whether the rule never acts again.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.installed);
+        self.is_spent() || self.text.until_ms.is_some_and(|until| age >= Duration::from_millis(until))
     }
 
     /// Whether the rule has acted as often as it shall.
@@ -180,7 +220,7 @@ impl ActiveRule {
 
     /// Whether this match is one that the rule acts on.
     fn counts(&mut self, chance: &mut Rng) -> bool {
-        if self.text.probability.is_some_and(|p| (chance.below(1 << 32) as f64) >= p * f64::from(u32::MAX)) {
+        if self.text.probability.is_some_and(|p| !chance.hits(p)) {
             return false;
         }
         if self.skip > 0 {
@@ -196,7 +236,15 @@ impl ActiveRule {
         let (selector, late) = (&self.text.when, self.text.after_handling);
         let target = || selector.target(entities);
         match (&self.text.action, late) {
-            (Action::Observe | Action::Refuse | Action::SlowAccept(_) | Action::BlackHole, _) => {}
+            // These are for connections and the network.
+            (
+                Action::Observe | Action::Refuse | Action::SlowAccept(_) | Action::BlackHole | Action::SpeakFirst(_),
+                _,
+            )
+            | (Action::Latency { .. } | Action::Bandwidth { .. } | Action::Loss { .. } | Action::Partition, _) => {}
+            (Action::HalfOpen, false) => verdict.half_open = true,
+            (Action::HalfOpen, true) => verdict.half_open_answer = true,
+            (Action::Redeliver(time), _) => verdict.redeliver.push(*time),
             (Action::ReplyError(Code(code)), late) => {
                 let denial = Denial { code: *code, target: target() };
                 if late || after_apply::is_always_late(cx.key, *code) {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::entities::Entities;
 use super::names::{Api, Id};
+use super::network::{Passing, Towards};
 use super::tree::{Node, Tree};
 use super::verdict::Target;
 use crate::context::Context;
@@ -26,6 +27,8 @@ pub(crate) enum Event {
     Request,
     /// A client connects to a node.
     Connect,
+    /// A frame sets out, from a client or to it; or one node has something to tell another.
+    Network,
 }
 
 /// What must all hold for a request to match. What a request does not carry, it does not match: a rule for a topic
@@ -45,6 +48,12 @@ pub(crate) struct Selector {
     pub(crate) node: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connection: Option<u64>,
+    /// The node at the other end of a link between nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) peer: Option<i32>,
+    /// Which way on the link; both ways, if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) towards: Option<Towards>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +105,35 @@ impl Selector {
         self.event == Event::Connect
             && self.node.is_none_or(|wanted| wanted == node)
             && self.connection.is_none_or(|wanted| wanted == connection)
+    }
+
+    /// Whether a frame on the network is one of those meant.
+    pub(crate) fn matches_frame(&self, passing: &Passing) -> bool {
+        self.event == Event::Network
+            && self.peer.is_none()
+            && self.node.is_none_or(|wanted| wanted == passing.node)
+            && self.connection.is_none_or(|wanted| wanted == passing.connection)
+            && (self.client_id.is_none() || self.client_id.as_deref() == passing.client_id.as_deref())
+            && self.towards.is_none_or(|wanted| wanted == passing.towards)
+    }
+
+    /// The two nodes between which the rule stands, if it stands between nodes.
+    pub(crate) fn pair(&self) -> Option<(i32, i32)> {
+        self.node.zip(self.peer).filter(|_| self.event == Event::Network)
+    }
+
+    /// Whether it asks for what only a request tells.
+    pub(crate) fn names_contents(&self) -> bool {
+        let who = Self {
+            event: self.event,
+            node: self.node,
+            connection: self.connection,
+            client_id: self.client_id.clone(),
+            peer: self.peer,
+            towards: self.towards,
+            ..Self::default()
+        };
+        self.predicate.is_some() || serde_json::to_value(self).ok() != serde_json::to_value(&who).ok()
     }
 
     /// The parts of a request that the rule is about.
@@ -161,6 +199,7 @@ impl fmt::Display for Selector {
         let names: Vec<&str> = self.apis.iter().map(|api| api.0.name()).collect();
         f.write_str(match self.event {
             Event::Connect => "a connection",
+            Event::Network => "the network",
             Event::Request if names.is_empty() => "any request",
             Event::Request => "",
         })?;
@@ -170,6 +209,14 @@ impl fmt::Display for Selector {
         }
         if let Some(node) = self.node {
             write!(f, " on node {node}")?;
+        }
+        if let Some(peer) = self.peer {
+            write!(f, " and node {peer}")?;
+        }
+        match self.towards {
+            Some(Towards::Node) => f.write_str(" towards the node")?,
+            Some(Towards::Peer) => f.write_str(" towards its peer")?,
+            None => {}
         }
         if let Some(connection) = self.connection {
             write!(f, " on connection {connection}")?;

@@ -157,6 +157,67 @@ impl RuleBuilder {
         self.install(Action::ChangeCluster(operation))
     }
 
+    /// Handles the request as ever, and delivers it to the node a second time once this has passed, on a connection of
+    /// its own with the same login, as a network does that kept a packet back for long. Nobody reads the second answer,
+    /// and no rule touches it.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn redeliver(self, after: Duration) -> Rule {
+        self.install(Action::Redeliver(after))
+    }
+
+    /// Forgets the connection in place of handling the request, or of answering it, and tells the client nothing: the
+    /// connection looks open to it until it sends again, and is reset then. So does a host that was rebooted, or a
+    /// router in between that forgot.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn half_open(self) -> Rule {
+        self.install(Action::HalfOpen)
+    }
+
+    /// Lets frames arrive so much later, and as much as `jitter` more or less than that, without ever overtaking each
+    /// other. Only for rules that begin with [`when_network`](crate::FakeCluster::when_network), as all that follow.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn latency(self, time: Duration, jitter: Duration) -> Rule {
+        self.install(Action::Latency { time, jitter })
+    }
+
+    /// Lets so many bytes through in a second on each connection.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    pub fn bandwidth(self, bytes_per_second: u64) -> Rule {
+        self.install(Action::Bandwidth { bytes_per_second })
+    }
+
+    /// Loses packets with this probability. TCP sends them again, for the first time after 200 ms, so that frames come
+    /// late and never not at all.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If the probability is not at least 0 and less than 1.
+    pub fn lose(self, probability: f64) -> Rule {
+        self.install(Action::Loss { probability, retransmit: Duration::from_millis(200) })
+    }
+
+    /// Lets nothing through until the rule is removed or its time is over; what was on its way arrives then. Between a
+    /// node and a [`peer`](Self::peer) it is the nodes that cannot reach each other.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If the rule counts matches: a partition lasts.
+    pub fn cut_off(self) -> Rule {
+        self.install(Action::Partition)
+    }
+
     /// Refuses the new connection; on TCP, where the system has taken it already, it is reset at once. Only for rules
     /// that begin with [`when_connecting`](crate::FakeCluster::when_connecting).
     ///
@@ -170,6 +231,14 @@ impl RuleBuilder {
     /// **Unstable:** may change in any release.
     pub fn slow_accept(self, time: Duration) -> Rule {
         self.install(Action::SlowAccept(time))
+    }
+
+    /// Writes this to the new connection before anything was asked: what Kafka never does, as its clients speak first.
+    /// So does a server of another protocol with its banner.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn speak_first(self, text: impl Into<String>) -> Rule {
+        self.install(Action::SpeakFirst(text.into()))
     }
 
     /// Takes the new connection, and never reads from it.

@@ -23,6 +23,12 @@ pub(crate) struct Verdict {
     pub(crate) drop: bool,
     /// Close the connection by a reset, if it is to be closed.
     pub(crate) reset: bool,
+    /// Forget the connection without telling the client.
+    pub(crate) half_open: bool,
+    /// The same after the request was handled, in place of answering it.
+    pub(crate) half_open_answer: bool,
+    /// Deliver the request again once so much time has passed.
+    pub(crate) redeliver: Vec<Duration>,
     /// Neither handle nor answer it.
     pub(crate) silence: bool,
     /// Do this to the cluster before the request is handled.
@@ -60,6 +66,8 @@ pub(crate) struct Opening {
     pub(crate) refuse: bool,
     /// Read from it only after this time.
     pub(crate) delay: Option<Duration>,
+    /// Write this before anything is asked.
+    pub(crate) greeting: String,
     /// Never read from it.
     pub(crate) black_hole: bool,
     /// Do this to the cluster first.

@@ -1,7 +1,9 @@
 //! Rules, and the history of what clients asked.
 
+use serde_json::Value;
+
 use super::FakeCluster;
-use crate::faults::{Apis, Book, Rule, RuleBuilder, RuleText};
+use crate::faults::{Apis, Book, Node, Rule, RuleBuilder, RuleText};
 use crate::history::History;
 use crate::state::State;
 
@@ -42,6 +44,30 @@ impl FakeCluster {
         RuleBuilder::connecting(self.book(), self.running.shared.now())
     }
 
+    /// Begins a rule about the network between clients and nodes, or between two nodes: it can be slow, narrow, lossy,
+    /// or parted, each way by itself. Unlike other rules it acts until it is removed.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use krafka_fake_broker::{FakeCluster, Towards};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let fake = FakeCluster::builder().nodes(3).start_on_pipes();
+    /// fake.when_network().latency(Duration::from_millis(40), Duration::from_millis(10));
+    /// // Node 1 hears its clients, and they do not hear node 1.
+    /// let silent = fake.when_network().on(1).towards(Towards::Peer).cut_off();
+    /// // …
+    /// silent.remove();
+    /// # }
+    /// ```
+    pub fn when_network(&self) -> RuleBuilder {
+        RuleBuilder::network(self.book(), self.running.shared.now())
+    }
+
     /// Puts a rule to work that is written in JSON, in the form that the control port takes.
     ///
     /// **Unstable:** may change in any release.
@@ -61,6 +87,19 @@ impl FakeCluster {
     /// Where the rules are written.
     pub(crate) fn book(&self) -> Book {
         self.look(|state| state.faults.book())
+    }
+
+    /// Lets a node answer a request of any API, written as JSON, as to an administrator who may do everything. The
+    /// answer is JSON, too.
+    pub(crate) fn request(
+        &self,
+        api: &str,
+        node: Option<i32>,
+        version: Option<i16>,
+        fields: &Value,
+    ) -> Result<Value, String> {
+        let answer = self.control(|state, now| state.request(api, node, version, fields, now))?;
+        Ok(Node::of(answer.structure()).to_json())
     }
 
     /// Returns what a test should not pass over: rules that have not acted, and, if the cluster is

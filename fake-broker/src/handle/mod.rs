@@ -2,12 +2,14 @@
 
 mod configs;
 mod faults;
+mod foreign_transactions;
 mod groups;
 mod leaders;
 mod listeners;
 mod logins;
 mod nodes;
 mod records;
+mod snapshots;
 mod telemetry;
 mod topics;
 mod transactions;
@@ -15,11 +17,12 @@ mod wait;
 
 pub use records::StoredRecord;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -70,6 +73,8 @@ impl WeakCluster {
 struct Running {
     shared: Arc<Shared>,
     tasks: Mutex<Vec<AbortHandle>>,
+    /// What the cluster was like at moments that the control port was told to remember.
+    snapshots: Mutex<BTreeMap<u64, Cluster>>,
     /// Whether the nodes listen on TCP.
     is_on_tcp: AtomicBool,
 }
@@ -81,7 +86,8 @@ impl FakeCluster {
     }
 
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { running: Arc::new(Running { shared, tasks: Mutex::new(Vec::new()), is_on_tcp: AtomicBool::new(false) }) }
+        let (tasks, snapshots) = (Mutex::default(), Mutex::default());
+        Self { running: Arc::new(Running { shared, tasks, snapshots, is_on_tcp: AtomicBool::new(false) }) }
     }
 
     /// Returns what connects to the nodes in memory. Any client that can be given a stream can use it.
@@ -150,6 +156,10 @@ impl FakeCluster {
         let (port, address) = control::bind(WeakCluster { running: Arc::downgrade(&self.running) }, address).await?;
         self.keep(tokio::spawn(port).abort_handle());
         Ok(address)
+    }
+
+    fn snapshots(&self) -> MutexGuard<'_, BTreeMap<u64, Cluster>> {
+        self.running.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks into the state.

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use krafka_protocol::Str;
 
 use super::FakeCluster;
-use crate::cluster::Cluster;
 use crate::operations::{Durability, Operation};
 use crate::serve::tcp;
 
@@ -123,6 +122,18 @@ impl FakeCluster {
         self.expect(Operation::MoveNode { node, host: host.to_owned(), port });
     }
 
+    /// Lets a node tell its clients that it is somewhere else than it is: at a name that does not resolve, such as
+    /// `node-1.invalid`; at another node's address; at a port where nobody listens. `None` is the truth.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    pub fn advertise(&self, node: i32, host: Option<&str>, port: Option<u16>) {
+        self.expect(Operation::Advertise { node, host: host.map(str::to_owned), port });
+    }
+
     /// Adds a node with the next free id, and returns that. It listens like the others, and has no partitions yet.
     ///
     /// **Unstable:** may change in any release.
@@ -218,14 +229,6 @@ impl FakeCluster {
     /// Why it cannot be done, in words. Nothing has changed then.
     pub fn change(&self, operation: &Operation) -> Result<(), String> {
         self.running.shared.step(|cluster, now| cluster.command(operation, now))
-    }
-
-    /// Returns a copy of the cluster as it is, that goes its own way: a machine without sockets, which a test feeds
-    /// with [`Input`](crate::Input)s to see what the cluster would do.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn snapshot(&self) -> Cluster {
-        self.running.shared.look(Clone::clone)
     }
 
     /// Does what is possible.

@@ -31,12 +31,9 @@ pub(crate) fn handle(
         }
     }
     let shown = state.nodes.iter().filter(|(_, node)| node.up || (node.registered && request.include_fenced_brokers));
-    let brokers = shown.map(|(broker_id, node)| DescribeClusterBroker {
-        broker_id,
-        host: node.host.clone(),
-        port: node.port(cx.listener),
-        rack: node.rack.clone(),
-        is_fenced: !node.up,
+    let brokers = shown.map(|(broker_id, node)| {
+        let (host, port) = node.told(cx.listener);
+        DescribeClusterBroker { broker_id, host, port, rack: node.rack.clone(), is_fenced: !node.up }
     });
     let mut response = DescribeClusterResponse {
         endpoint_type: BROKERS,

@@ -44,5 +44,6 @@ pub(crate) fn endpoints(
     nodes.sort_unstable();
     nodes.dedup();
     let live = nodes.into_iter().filter_map(|id| state.nodes.find(id).filter(|node| node.up).map(|node| (id, node)));
-    live.map(|(id, node)| (id, node.host.clone(), node.port(cx.listener), node.rack.clone())).collect()
+    let told = live.map(|(id, node)| (id, node.told(cx.listener), node.rack.clone()));
+    told.map(|(id, (host, port), rack)| (id, host, port, rack)).collect()
 }

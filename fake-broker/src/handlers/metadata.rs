@@ -29,11 +29,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
         }
     };
 
-    let brokers = state.nodes.live().map(|(node_id, node)| MetadataResponseBroker {
-        node_id,
-        host: node.host.clone(),
-        port: node.port(cx.listener),
-        rack: node.rack.clone(),
+    let brokers = state.nodes.live().map(|(node_id, node)| {
+        let (host, port) = node.told(cx.listener);
+        MetadataResponseBroker { node_id, host, port, rack: node.rack.clone() }
     });
     let mut response = MetadataResponse {
         brokers: brokers.collect(),

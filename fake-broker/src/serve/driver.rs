@@ -54,6 +54,9 @@ pub(crate) async fn converse(
 
 /// Wakes the machine at its deadlines, for as long as it is awaited.
 pub(crate) async fn run_timers(shared: Arc<Shared>) {
+    // What a rule about the network held goes on when the rule ends, which nobody tells the machine.
+    let rules = shared.look(|cluster| cluster.state().faults.book().network_changes());
+    let mut seen = 0;
     loop {
         let sleep = shared.until_deadline();
         let due = async {
@@ -66,6 +69,11 @@ pub(crate) async fn run_timers(shared: Arc<Shared>) {
             // A deadline that moved closer is looked at before the old one is waited for.
             biased;
             () = shared.deadline_moved.notified() => {}
+            () = rules.reach(seen + 1) => {
+                // Counted first: a rule that comes during the step is not missed.
+                seen = rules.count();
+                shared.step(|_, _| ());
+            }
             () = due => shared.step(|_, _| ()),
         }
     }
@@ -78,13 +86,15 @@ pub(crate) struct Open {
     orders: UnboundedReceiver<Order>,
     /// Whether the machine is ready for the next request.
     is_asked: bool,
+    /// What is to be written before anything is read.
+    early: Option<Frame>,
 }
 
 impl Open {
     /// Opens a connection to a node. Returns nothing when the cluster has ended.
     pub(crate) fn new(shared: Arc<Shared>, port: Port, subject: Option<Str>) -> Option<Self> {
         let (connection, orders) = shared.open(port, subject)?;
-        Some(Self { shared, connection, orders, is_asked: false })
+        Some(Self { shared, connection, orders, is_asked: false, early: None })
     }
 
     /// Whether the node refused the connection at once. Asked before it is served.
@@ -92,8 +102,9 @@ impl Open {
         match self.orders.try_recv() {
             Ok(Order::Reset | Order::Close) => return true,
             Ok(Order::Read) => self.is_asked = true,
+            Ok(Order::Write(frame)) => self.early = Some(frame),
             // Nothing was asked yet, so that nothing else is ordered.
-            Ok(Order::Write(_) | Order::Finish) | Err(_) => {}
+            Ok(Order::Finish) | Err(_) => {}
         }
         false
     }
@@ -104,7 +115,7 @@ impl Open {
         let (reader, mut writer) = tokio::io::split(stream);
         let mut frames = Frames { reader, buffer: BytesMut::new() };
         let mut outgoing = Frame::default();
-        let mut queue = VecDeque::new();
+        let mut queue = VecDeque::from_iter(self.early.take());
         let mut incoming = None;
         let mut ending = None;
         loop {

@@ -116,6 +116,18 @@ impl Shared {
         result
     }
 
+    /// Waits until the network lets new connections to a node through.
+    async fn until_reachable(&self, node: i32) {
+        loop {
+            // Counted first: a step that comes while we look is not missed.
+            let seen = self.steps.count();
+            if !self.look(|cluster| cluster.is_unreachable(node, self.clock.now())) {
+                return;
+            }
+            self.steps.reach(seen + 1).await;
+        }
+    }
+
     /// Opens a connection to a node. Returns nothing when the cluster has ended.
     fn open(&self, port: Port, subject: Option<Str>) -> Option<(ConnectionId, mpsc::UnboundedReceiver<Order>)> {
         let mut core = self.lock();
@@ -159,7 +171,7 @@ impl Shared {
     #[cfg(feature = "tls")]
     fn is_up(&self, node: i32) -> bool {
         let core = self.lock();
-        !core.ended && core.cluster.state().nodes.is_up(node)
+        !core.ended && core.cluster.state().nodes.is_running(node)
     }
 
     /// What a new connection of a TLS listener begins with.

@@ -42,7 +42,7 @@ impl Pipes {
     ///
     /// # Cancel safety
     ///
-    /// Never waits.
+    /// Waits only while the network is cut between the client and the node. Dropping it leaves nothing behind.
     pub async fn connect(&self, host: &str, port: u16) -> io::Result<PipeStream> {
         let refused =
             || io::Error::new(io::ErrorKind::ConnectionRefused, format!("{host}:{port} refused the connection"));
@@ -59,6 +59,7 @@ impl Pipes {
         let found =
             found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no node is called {host}")))?;
         let port = found.ok_or_else(refused)?;
+        self.shared.until_reachable(port.node).await;
         let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
         let is_reset = Arc::new(AtomicBool::new(false));
         let reset = is_reset.clone();

@@ -23,9 +23,7 @@ pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
         return;
     }
     let Some(coordinator) = state.topics.partition(CoordinatorKind::Transaction.topic(), index) else { return };
-    if coordinator.leader.is_none() {
-        return;
-    }
+    let Some(coordinator_node) = coordinator.leader else { return };
     let producer = transaction.producer();
     let marker = Marker {
         producer_id: producer.producer_id,
@@ -35,8 +33,14 @@ pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
         version: transaction.protocol().level(),
     };
     let partitions = transaction.partitions().clone();
-    let told: Vec<_> =
-        partitions.into_iter().filter(|(topic, index)| is_told(state, &marker, topic, *index, now)).collect();
+    let told: Vec<_> = partitions
+        .into_iter()
+        .filter(|(topic, index)| {
+            let leader = state.topics.partition(topic, *index).and_then(|partition| partition.leader);
+            !leader.is_some_and(|leader| state.links.are_cut(leader, coordinator_node))
+                && is_told(state, &marker, topic, *index, now)
+        })
+        .collect();
 
     let wall_ms = state.clock.millis(now);
     let Some(transaction) = state.transactions.by_id.get_mut(id) else { return };

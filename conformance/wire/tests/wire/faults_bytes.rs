@@ -217,3 +217,17 @@ fn paused_node_answers_when_it_is_resumed() {
         assert_eq!(read(&mut during).await.0, expected);
     });
 }
+
+/// BY-15, BY-16: somebody who is no broker speaks before it is asked.
+#[test]
+fn connection_begins_with_what_nobody_asked_for() {
+    run(async |fake, mut first| {
+        fake.when_connecting().speak_first("220 mail.example\r\n");
+        let mut stream = connect(&fake, 1).await;
+
+        let (banner, end) = read(&mut stream).await;
+
+        assert_eq!((&banner[..], end), (&b"220 mail.example\r\n"[..], None));
+        assert_eq!(whole(&mut stream).await, whole(&mut first).await, "it is a broker all the same");
+    });
+}

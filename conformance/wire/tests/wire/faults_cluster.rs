@@ -267,3 +267,34 @@ fn services_advertise_what_they_were_seen_to() {
         assert_eq!(ranges, [[Some((0, 7)), Some((4, 6)), None], [Some((7, 9)), Some((10, 12)), None]]);
     });
 }
+
+/// Nobody leads, until somebody is made to.
+#[test]
+fn leader_is_taken_away_and_given_back() {
+    run(async |target, fake| {
+        let mut wire = target.node(1).await;
+        let lost = Operation::LoseLeader { topic: TOPIC.to_owned(), partition: 0 };
+        fake.change(&lost).expect("it has a leader");
+        assert_eq!(leader(&metadata(&mut wire).await), (-1, 1));
+        assert_eq!(write(&mut wire, 0).await, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+
+        fake.move_leader(TOPIC, 0, 1);
+
+        assert_eq!((leader(&metadata(&mut wire).await), write(&mut wire, 0).await), ((1, 2), ErrorCode::NONE));
+    });
+}
+
+/// Whatever an API can change, a rule can change in the moment that a request comes.
+#[test]
+fn rule_does_what_a_request_asks_for() {
+    run(async |target, fake| {
+        let mut wire = target.node(1).await;
+        let rule = r#"{"when": {"apis": ["Produce"]}, "nth": 2, "do": {"change_cluster": {"request": {
+            "api": "DeleteTopics", "fields": {"topics": [{"name": "orders"}], "timeout_ms": 1000}}}}}"#;
+        let deleted = fake.install_json(rule).expect("a legal rule");
+
+        assert_eq!(write(&mut wire, 0).await, ErrorCode::NONE);
+        assert_eq!(write(&mut wire, 1).await, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        assert_eq!((deleted.hits(), fake.topics().len()), (1, 0));
+    });
+}

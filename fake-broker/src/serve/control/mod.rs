@@ -1,11 +1,12 @@
 //! The control port: what tests in other languages do to a running cluster, over HTTP with JSON.
 //!
-//! Each test framework has an HTTP client in its standard library, so that nothing need be installed. `docs/control.md`
+//! Each test framework has an HTTP client in its standard library, so that nothing need be installed. `CONTROL.md`
 //! is its page, and a test runs the examples there.
 
 mod base64;
 mod http;
 mod routes;
+mod transactions;
 mod views;
 
 use std::future::Future;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::base64;
 use super::http::{Reply, Request};
-use super::views;
+use super::{transactions, views};
 use crate::faults::{Listed, Rule, RuleText};
 use crate::handle::FakeCluster;
 use crate::operations::Operation;
@@ -55,10 +55,22 @@ struct RecordBody {
     value: Option<Text>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequestBody {
+    api: String,
+    #[serde(default)]
+    node: Option<i32>,
+    #[serde(default)]
+    version: Option<i16>,
+    #[serde(default)]
+    fields: Value,
+}
+
 /// Bytes: as text, or in base64 where they are none.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-enum Text {
+pub(super) enum Text {
     Plain(String),
     Base64 { base64: String },
 }
@@ -82,6 +94,7 @@ const PATHS: &[&str] = &[
     "DELETE /rules/{id}",
     "POST /rules/{id}/wait",
     "GET /complaints",
+    "POST /requests",
     "POST /cluster",
     "GET /nodes",
     "POST /nodes",
@@ -94,6 +107,16 @@ const PATHS: &[&str] = &[
     "POST /groups/{group}/offsets",
     "GET /transactions",
     "GET /transactions/{transactional_id}",
+    "POST /transactions/{transactional_id}",
+    "POST /transactions/{transactional_id}/records",
+    "POST /transactions/{transactional_id}/end",
+    "POST /transactions/{transactional_id}/hold",
+    "POST /transactions/{transactional_id}/release",
+    "DELETE /transactions/{transactional_id}",
+    "GET /snapshots",
+    "POST /snapshots",
+    "POST /snapshots/{number}/restore",
+    "DELETE /snapshots/{number}",
     "GET /history?api=&client_id=&node=&connection=&since=&limit=",
 ];
 
@@ -144,6 +167,11 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             fake.change(&operation).map_err(|reason| Reply::error(409, reason))?;
             Reply::ok(json!({}))
         }
+        ("POST", ["requests"]) => {
+            let RequestBody { api, node, version, fields } = body(request)?;
+            let answer = fake.request(&api, node, version, &fields);
+            Reply::ok(answer.map_err(|reason| Reply::error(400, reason))?)
+        }
         ("GET", ["nodes"]) => Reply::ok(fake.look(views::nodes)),
         ("POST", ["nodes"]) => return Ok(Answer::Node(fake)),
         ("GET", ["topics"]) => Reply::ok(fake.look(views::topics)),
@@ -175,15 +203,13 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             Reply::ok(json!({}))
         }
         ("GET", ["transactions"]) => Reply::ok(fake.look_at(views::transactions)),
-        ("GET", ["transactions", id]) => Reply::ok(fake.look_at(|state, now| views::transaction(state, id, now))),
+        (method, ["transactions", id, rest @ ..]) => transactions::route(&fake, method, id, rest, request)?,
+        ("GET", ["snapshots"]) => Reply::ok(json!(fake.kept_snapshots())),
+        ("POST", ["snapshots"]) => Reply { status: 201, body: json!({ "snapshot": fake.keep_snapshot() }) },
+        ("POST", ["snapshots", number, "restore"]) if fake.restore_kept(self::number(number)?) => Reply::ok(json!({})),
+        ("DELETE", ["snapshots", number]) if fake.drop_snapshot(self::number(number)?) => Reply::ok(json!({})),
         ("GET", ["history"]) => history(&fake, request)?,
-        (_, path) => {
-            let path = path.join("/");
-            return Err(Reply::error(
-                404,
-                format!("there is no {} /{path}; GET / lists what there is", request.method),
-            ));
-        }
+        _ => return Err(no_path(request)),
     };
     Ok(Answer::Now(reply))
 }
@@ -233,6 +259,11 @@ fn rule_view(rule: &Listed) -> Value {
     json!({ "id": rule.id, "words": rule.words, "rule": text, "hits": rule.hits, "spent": rule.is_spent })
 }
 
+pub(super) fn no_path(request: &Request) -> Reply {
+    let path = request.path.join("/");
+    Reply::error(404, format!("there is no {} /{path}; GET / lists what there is", request.method))
+}
+
 fn no_rule(id: u64) -> Reply {
     Reply::error(404, format!("there is no rule {id}"))
 }
@@ -243,7 +274,7 @@ fn known_partition(fake: &FakeCluster, topic: &str, partition: &str) -> Result<i
     if is_there { Ok(index) } else { Err(Reply::error(404, format!("there is no partition {topic}-{index}"))) }
 }
 
-fn bytes(text: Option<Text>) -> Result<Option<Vec<u8>>, Reply> {
+pub(super) fn bytes(text: Option<Text>) -> Result<Option<Vec<u8>>, Reply> {
     match text {
         None => Ok(None),
         Some(Text::Plain(text)) => Ok(Some(text.into_bytes())),
@@ -254,7 +285,7 @@ fn bytes(text: Option<Text>) -> Result<Option<Vec<u8>>, Reply> {
 }
 
 /// Reads the body. An unknown field is refused by its name; an empty body is an object without fields.
-fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
+pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
     let body: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
     serde_json::from_slice(body).map_err(|error| Reply::error(400, error.to_string()))
 }
@@ -272,7 +303,7 @@ fn known_query(request: &Request, known: &[&str]) -> Result<(), Reply> {
 }
 
 fn number(text: &str) -> Result<u64, Reply> {
-    text.parse().map_err(|_| Reply::error(400, format!("`{text}` is not the number of a rule")))
+    text.parse().map_err(|_| Reply::error(400, format!("`{text}` is not a number")))
 }
 
 fn one() -> u64 {

@@ -31,8 +31,10 @@ pub(super) fn nodes(state: &State) -> Value {
         json!({
             "node": id,
             "host": &*node.host,
+            "advertised": node.told(state.config.listeners.first()).0.to_string(),
             "ports": ports,
             "up": node.up,
+            "fenced": node.fenced,
             "paused": node.paused,
             "hidden": node.hidden,
             "refusing": node.refusing,

@@ -1,0 +1,90 @@
+//! What the control port does with transactions: it begins, fills, holds and ends them in the name of their producers.
+
+use std::time::Duration;
+
+use krafka_protocol::ErrorCode;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::http::{Reply, Request};
+use super::routes::{Text, body, bytes, no_path};
+use super::views;
+use crate::handle::FakeCluster;
+
+/// How long a transaction may be open whose beginner does not say.
+const TIMEOUT_MS: u64 = 60_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BeginBody {
+    #[serde(default = "timeout")]
+    timeout_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordBody {
+    topic: String,
+    partition: i32,
+    #[serde(default)]
+    key: Option<Text>,
+    #[serde(default)]
+    value: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EndBody {
+    commit: bool,
+}
+
+/// Answers a request about one transactional id.
+///
+/// # Errors
+///
+/// The answer to one that cannot be done: 409 with the error that a producer is told.
+pub(super) fn route(
+    fake: &FakeCluster,
+    method: &str,
+    id: &str,
+    rest: &[&str],
+    request: &Request,
+) -> Result<Reply, Reply> {
+    let refused = |code: ErrorCode| Reply::error(409, code.name());
+    let reply = match (method, rest) {
+        ("GET", []) => Reply::ok(fake.look_at(|state, now| views::transaction(state, id, now))),
+        ("POST", []) => {
+            let BeginBody { timeout_ms } = body(request)?;
+            let begun = fake.begin_transaction(id, Duration::from_millis(timeout_ms));
+            let (producer_id, producer_epoch) = begun.map_err(refused)?;
+            Reply { status: 201, body: json!({ "producer_id": producer_id, "producer_epoch": producer_epoch }) }
+        }
+        ("POST", ["records"]) => {
+            let RecordBody { topic, partition, key, value } = body(request)?;
+            let (key, value) = (bytes(key)?, bytes(value)?);
+            let written = fake.append_to_transaction(id, &topic, partition, key.as_deref(), value.as_deref());
+            Reply { status: 201, body: json!({ "offset": written.map_err(refused)? }) }
+        }
+        ("POST", ["end"]) => {
+            let EndBody { commit } = body(request)?;
+            fake.end_transaction(id, commit).map_err(refused)?;
+            Reply::ok(json!({}))
+        }
+        ("POST", ["hold"]) => {
+            fake.hold_markers(id);
+            Reply::ok(json!({}))
+        }
+        ("POST", ["release"]) => {
+            fake.release_markers(id);
+            Reply::ok(json!({}))
+        }
+        ("DELETE", []) if fake.forget_transactional_id(id) => Reply::ok(json!({})),
+        ("DELETE", []) => return Err(Reply::error(409, "nobody used it, or its transaction is open")),
+        _ => return Err(no_path(request)),
+    };
+    Ok(reply)
+}
+
+fn timeout() -> u64 {
+    TIMEOUT_MS
+}
