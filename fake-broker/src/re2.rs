@@ -1,8 +1,8 @@
 //! The regular expressions of RE2, in which members of KIP-848 subscribe and transactional ids are listed.
 //!
 //! Kafka compiles them with RE2/J and wants the whole name to match. Here they are turned into the syntax of the crate
-//! `regex`, which by itself takes some things that RE2/J refuses (`a**`, `(?x)`, `a{1001}`) or reads in another way (`[[a]`,
-//! `[a&&b]`, `\<`), and refuses some that RE2/J takes (`\Q…\E`, a `{` that stands for itself).
+//! `regex`, which by itself takes some things that RE2/J refuses (`a**`, `(?x)`, `a{1001}`) or reads in another way
+//! (`[[a]`, `[a&&b]`, `\<`), and refuses some that RE2/J takes (`\Q…\E`, a `{` that stands for itself).
 
 use regex::{Regex, RegexBuilder};
 

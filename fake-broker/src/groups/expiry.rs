@@ -2,9 +2,8 @@
 //!
 //! Kafka looks every `offsets.retention.check.interval.ms`. An offset is dropped when nothing has been committed for it
 //! for `offsets.retention.minutes` and nobody reads its topic; in a classic group that had members, the time counts
-//! from when the last one left. One that a transaction is about to change stays. A group without offsets goes when it is
-//! empty, and no transaction is to bring it some. As long as there is nothing that could
-//! expire, no timer runs.
+//! from when the last one left. One that a transaction is about to change stays. A group without offsets goes when it
+//! is empty, and no transaction is to bring it some. As long as there is nothing that could expire, no timer runs.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! OffsetDelete (47): single offsets of a group are forgotten, if nobody in it reads their topic; those as well that are
-//! committed in a transaction that is open.
+//! OffsetDelete (47): single offsets of a group are forgotten, if nobody in it reads their topic; so are those that a
+//! transaction is about to bring.
 
 use krafka_protocol::ErrorCode;
 use krafka_protocol::api::offset_delete::{

@@ -35,6 +35,7 @@ mod fetch_sessions;
 mod followers;
 mod group_admin;
 mod group_table;
+mod group_words;
 mod groups;
 mod lagging;
 mod leaders;
