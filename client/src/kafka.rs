@@ -8,9 +8,11 @@ use std::time::Duration;
 use crate::admin::AdminClient;
 use crate::cluster::Cluster;
 use crate::environment::Environment;
+use crate::error::Result;
 use crate::kafka_builder::KafkaBuilder;
 use crate::network::Network;
 use crate::producer::ProducerBuilder;
+use crate::properties::Properties;
 
 /// A connected client: one set of connections and one view of the cluster, which all producers, consumers and admin
 /// clients made from it share.
@@ -42,8 +44,59 @@ struct Inner {
 impl Kafka {
     /// Returns a builder for a client of the cluster that these servers belong to: `host:port`, several with commas
     /// between. One that is up is enough; the others of the cluster are learned from it.
+    ///
+    /// A URL will do as well: `kafka://user:password@host:port,host:port/?name=value`, or `kafka+tls://` for TLS, with
+    /// settings by the names that [`from_properties`](Self::from_properties) knows, and percent signs where a URL needs
+    /// them. What is wrong with it is told by [`connect`](KafkaBuilder::connect).
+    ///
+    /// ```
+    /// use krafka::Kafka;
+    ///
+    /// let builder = Kafka::builder("kafka-1:9092,kafka-2:9092");
+    /// let builder = Kafka::builder("kafka://alice:secret@kafka-1:9092/?sasl.mechanism=SCRAM-SHA-512&client.id=shop");
+    /// ```
     pub fn builder(bootstrap_servers: impl Into<String>) -> KafkaBuilder {
         KafkaBuilder::new(bootstrap_servers.into())
+    }
+
+    /// Returns a builder with the settings of a Java client: the text of its `client.properties`.
+    ///
+    /// Read are `bootstrap.servers`, `client.id`, `security.protocol`, `sasl.mechanism`, `sasl.jaas.config` (PLAIN,
+    /// SCRAM with `tokenauth`, and OAUTHBEARER with unsecured tokens), `ssl.truststore.*` and `ssl.keystore.*` of the
+    /// type PEM, `ssl.key.password`, `ssl.endpoint.identification.algorithm`, `request.timeout.ms`,
+    /// `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
+    /// `metadata.recovery.strategy`, `metadata.recovery.rebootstrap.trigger.ms` and `allow.auto.create.topics`. Others,
+    /// such as those of producers and consumers, are passed over.
+    ///
+    /// ```
+    /// let text = "bootstrap.servers=kafka-1:9092\n\
+    ///             security.protocol=SASL_PLAINTEXT\n\
+    ///             sasl.mechanism=SCRAM-SHA-512\n\
+    ///             sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \
+    ///               username=\"alice\" password=\"secret\";\n";
+    /// let builder = krafka::Kafka::from_properties(text)?;
+    /// # Ok::<_, krafka::KrafkaError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`KrafkaError::Config`](crate::KrafkaError::Config) names the property that is missing or wrong. A key store of
+    /// Java's own form is refused with the way to convert it.
+    pub fn from_properties(text: &str) -> Result<KafkaBuilder> {
+        Properties::from_text(text)?.builder()
+    }
+
+    /// Returns a builder with the settings of the process's environment: the properties of
+    /// [`from_properties`](Self::from_properties), where `KRAFKA_BOOTSTRAP_SERVERS` is `bootstrap.servers`, and so on.
+    /// `KRAFKA_URL` may hold a URL instead.
+    ///
+    /// # Errors
+    /// As for [`from_properties`](Self::from_properties).
+    pub fn from_env() -> Result<KafkaBuilder> {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            // Names that are no text are not ours.
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Properties::from_variables(std::env::vars_os().filter_map(text)).builder()
     }
 
     pub(crate) fn new(

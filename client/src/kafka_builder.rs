@@ -13,6 +13,7 @@ use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::{MAX_RESPONSE_SIZE, finite};
 use crate::network::{Network, NetworkConfig};
+use crate::properties::Properties;
 #[cfg(feature = "tls")]
 use crate::tls::{FreshTls, Tls};
 use crate::{bootstrap, drive};
@@ -21,6 +22,8 @@ use crate::{bootstrap, drive};
 #[must_use = "nothing happens until connect() is awaited"]
 #[derive(Clone)]
 pub struct KafkaBuilder {
+    /// What was wrong with the URL.
+    fault: Option<KrafkaError>,
     bootstrap_servers: String,
     environment: Option<Environment>,
     client_id: String,
@@ -40,8 +43,19 @@ pub struct KafkaBuilder {
 }
 
 impl KafkaBuilder {
-    pub(crate) fn new(bootstrap_servers: String) -> Self {
+    /// A builder for servers or a URL, which [`connect`](Self::connect) judges.
+    pub(crate) fn new(servers_or_url: String) -> Self {
+        match Properties::from_url(&servers_or_url).map(|read| read.and_then(|properties| properties.builder())) {
+            None => Self::of_servers(servers_or_url),
+            Some(Ok(builder)) => builder,
+            // Its text may hold a password.
+            Some(Err(fault)) => Self { fault: Some(fault), ..Self::of_servers(String::new()) },
+        }
+    }
+
+    pub(crate) fn of_servers(bootstrap_servers: String) -> Self {
         Self {
+            fault: None,
             bootstrap_servers,
             environment: None,
             client_id: "krafka".to_owned(),
@@ -212,6 +226,9 @@ impl KafkaBuilder {
     }
 
     fn validated(&self) -> Result<Vec<Node>> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         let positive = [
             ("request_timeout", self.request_timeout),
             ("connect_timeout", self.connect_timeout),
@@ -261,11 +278,18 @@ async fn first_contact(cluster: &Cluster, servers: &str, timeout: Duration) -> R
     })
 }
 
+/// Secrets are not shown.
 impl fmt::Debug for KafkaBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KafkaBuilder")
+        let mut shown = f.debug_struct("KafkaBuilder");
+        shown
             .field("bootstrap_servers", &self.bootstrap_servers)
             .field("client_id", &self.client_id)
-            .finish_non_exhaustive()
+            .field("login", &self.login)
+            .field("request_timeout", &self.request_timeout)
+            .field("metadata_recovery_strategy", &self.recovery);
+        #[cfg(feature = "tls")]
+        shown.field("tls", &self.tls);
+        shown.finish_non_exhaustive()
     }
 }

@@ -44,6 +44,7 @@ mod kafka_builder;
 mod limits;
 mod network;
 pub mod producer;
+mod properties;
 #[cfg(feature = "protocol")]
 pub mod protocol;
 mod rng;

@@ -55,6 +55,12 @@ impl KafkaBuilder {
         self
     }
 
+    /// [`sasl_delegation_token`](Self::sasl_delegation_token) by SCRAM-SHA-256, for brokers that enable only that.
+    pub fn sasl_delegation_token_sha256(mut self, token_id: impl Into<String>, hmac: impl Into<String>) -> Self {
+        self.login = Some(Login::Scram(Scram::token(ScramHash::Sha256, token_id, hmac)));
+        self
+    }
+
     /// Authenticates with SASL OAUTHBEARER: with tokens that `provider` brings (KIP-255).
     ///
     /// A token crosses the network as it is, so use it with TLS. A [`BearerToken`](crate::BearerToken) is a provider

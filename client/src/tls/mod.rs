@@ -19,6 +19,7 @@ use self::identity::Identity;
 use self::material::{Material, Stamps};
 use self::names::AnyName;
 use self::roots::Roots;
+use crate::auth::Secret;
 
 /// How to speak TLS: which issuers are trusted, and which certificate the client shows.
 ///
@@ -55,6 +56,7 @@ enum Source {
 struct Settings {
     roots: Roots,
     identity: Option<Identity>,
+    key_password: Option<Secret>,
     accepts_any_name: bool,
 }
 
@@ -120,7 +122,7 @@ impl Tls {
     #[must_use]
     pub fn identity_files(self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (chain, key) = (Material::File(chain.into()), Material::File(key.into()));
-        self.with(|settings| settings.identity = Some(Identity::new(chain, key, settings.identity.take())))
+        self.with(|settings| settings.identity = Some(Identity { chain, key }))
     }
 
     /// Shows the broker a certificate, given as PEM texts. Java: `ssl.keystore.certificate.chain` and
@@ -128,7 +130,7 @@ impl Tls {
     #[must_use]
     pub fn identity_pem(self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         let (chain, key) = (Material::text(chain), Material::text(key));
-        self.with(|settings| settings.identity = Some(Identity::new(chain, key, settings.identity.take())))
+        self.with(|settings| settings.identity = Some(Identity { chain, key }))
     }
 
     /// Decrypts the key of the certificate that is shown with this password: one that begins with `BEGIN ENCRYPTED
@@ -136,8 +138,16 @@ impl Tls {
     #[cfg(feature = "encrypted-keys")]
     #[must_use]
     pub fn key_password(self, password: impl Into<String>) -> Self {
-        let password = crate::auth::Secret::new(password);
-        self.with(|settings| settings.identity.get_or_insert_default().password = Some(password))
+        self.with(|settings| settings.key_password = Some(Secret::new(password)))
+    }
+
+    /// [`key_password`](Self::key_password), where the feature is not known to be there.
+    #[cfg_attr(not(feature = "encrypted-keys"), expect(unused_variables, reason = "there is nothing to decrypt with"))]
+    pub(crate) fn with_key_password(self, password: &str) -> Result<Self, String> {
+        #[cfg(feature = "encrypted-keys")]
+        return Ok(self.key_password(password));
+        #[cfg(not(feature = "encrypted-keys"))]
+        Err("ssl.key.password is set: build krafka with the feature encrypted-keys".to_owned())
     }
 
     /// Sets the name that every broker's certificate must be for, and that the broker is told (SNI), instead of the
@@ -201,7 +211,7 @@ impl Settings {
         match &self.identity {
             None => Ok(builder.with_no_client_auth()),
             Some(identity) => {
-                let (chain, key) = identity.load()?;
+                let (chain, key) = identity.load(self.key_password.as_ref())?;
                 let wrong = |why| format!("the client's certificate and key cannot be used ({why})");
                 builder.with_client_auth_cert(chain, key).map_err(wrong)
             }

@@ -10,25 +10,44 @@ use rustls::crypto::CryptoProvider;
 ///
 /// # Errors
 /// This machine's processor lacks what the provider needs, and there is no other.
+#[cfg(feature = "tls-aws-lc")]
+#[expect(clippy::unnecessary_wraps, reason = "other features can fail")]
 pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
-    #[cfg(feature = "tls-aws-lc")]
-    return Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
+    Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+}
 
-    #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
-    match graviola() {
-        Ok(provider) => return Ok(provider),
-        #[cfg(feature = "tls-ring")]
-        Err(why) => tracing::debug!(%why, "TLS by ring instead"),
-        #[cfg(not(feature = "tls-ring"))]
-        Err(why) => return Err(why),
-    }
+/// The same without aws-lc.
+#[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
+pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+    graviola().or_else(instead)
+}
 
-    #[cfg(all(feature = "tls-ring", not(feature = "tls-aws-lc")))]
-    return Ok(Arc::new(rustls::crypto::ring::default_provider()));
+/// The same without aws-lc and graviola.
+#[cfg(all(feature = "tls-ring", not(any(feature = "tls-graviola", feature = "tls-aws-lc"))))]
+#[expect(clippy::unnecessary_wraps, reason = "other features can fail")]
+pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+    Ok(Arc::new(rustls::crypto::ring::default_provider()))
+}
 
-    #[cfg(not(any(feature = "tls-ring", feature = "tls-aws-lc", feature = "tls-graviola")))]
+/// The same without any of them.
+#[cfg(not(any(feature = "tls-ring", feature = "tls-aws-lc", feature = "tls-graviola")))]
+pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
     Err("krafka was built without cryptography for TLS: take the feature tls-ring, tls-aws-lc or tls-graviola"
         .to_owned())
+}
+
+/// What to do on a processor that graviola cannot use.
+#[cfg(all(feature = "tls-graviola", feature = "tls-ring", not(feature = "tls-aws-lc")))]
+#[expect(clippy::needless_pass_by_value, clippy::unnecessary_wraps, reason = "without ring it is the error")]
+fn instead(why: String) -> Result<Arc<CryptoProvider>, String> {
+    tracing::debug!(%why, "TLS by ring instead");
+    Ok(Arc::new(rustls::crypto::ring::default_provider()))
+}
+
+/// What to do on a processor that graviola cannot use.
+#[cfg(all(feature = "tls-graviola", not(any(feature = "tls-ring", feature = "tls-aws-lc"))))]
+const fn instead(why: String) -> Result<Arc<CryptoProvider>, String> {
+    Err(why)
 }
 
 #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]

@@ -1,0 +1,118 @@
+//! The syntax of `.properties` files, as `java.util.Properties` reads them.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use zeroize::Zeroizing;
+
+/// Reads all names and values, in order.
+///
+/// # Errors
+/// Which line is wrong, in words. Its value is not in them.
+pub(super) fn read(text: &str) -> Result<Vec<(String, Zeroizing<String>)>, String> {
+    let mut properties = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let start = line.trim_start_matches(is_blank);
+        if start.is_empty() || start.starts_with(['#', '!']) {
+            continue;
+        }
+        let mut logical = Zeroizing::new(start.to_owned());
+        // A line that ends in an odd number of backslashes goes on in the next one, without the blanks there.
+        while logical.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
+            logical.pop();
+            match lines.next() {
+                Some((_, more)) => logical.push_str(more.trim_start_matches(is_blank)),
+                None => break,
+            }
+        }
+        properties.push(entry(&logical).map_err(|why| format!("line {}: {why}", number + 1))?);
+    }
+    Ok(properties)
+}
+
+/// Reads `name = value`, `name: value` or `name value`.
+fn entry(line: &str) -> Result<(String, Zeroizing<String>), String> {
+    let mut chars = line.chars().peekable();
+    let mut name = String::new();
+    while let Some(next) = chars.next_if(|c| !is_blank(*c) && !matches!(c, '=' | ':')) {
+        name.push(unescaped(next, &mut chars)?);
+    }
+    while chars.next_if(|c| is_blank(*c)).is_some() {}
+    if chars.next_if(|c| matches!(c, '=' | ':')).is_some() {
+        while chars.next_if(|c| is_blank(*c)).is_some() {}
+    }
+    let mut value = Zeroizing::new(String::with_capacity(line.len()));
+    while let Some(next) = chars.next() {
+        value.push(unescaped(next, &mut chars)?);
+    }
+    Ok((name, value))
+}
+
+fn unescaped(next: char, chars: &mut Peekable<Chars<'_>>) -> Result<char, String> {
+    if next != '\\' {
+        return Ok(next);
+    }
+    Ok(match chars.next() {
+        Some('n') => '\n',
+        Some('r') => '\r',
+        Some('t') => '\t',
+        Some('f') => '\u{c}',
+        Some('u') => {
+            let digits: String = chars.by_ref().take(4).collect();
+            let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
+            let unit = code.ok_or("a \\u has no four hexadecimal digits behind it")?;
+            return char::from_u32(unit).ok_or_else(|| "a \\u has half a character behind it: write it out".to_owned());
+        }
+        Some(other) => other,
+        None => '\\',
+    })
+}
+
+const fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\u{c}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(text: &str) -> Vec<(String, String)> {
+        let read = read(text).expect("a good text");
+        read.into_iter().map(|(name, value)| (name, value.to_string())).collect()
+    }
+
+    #[track_caller]
+    fn assert_reads(text: &str, name: &str, value: &str) {
+        assert_eq!(entries(text), [(name.to_owned(), value.to_owned())]);
+    }
+
+    #[test]
+    fn names_and_values_are_kept_apart_in_three_ways() {
+        for text in ["a.b=c d", "a.b = c d", "  a.b: c d", "a.b\tc d", "a.b   =   c d\r\n"] {
+            assert_reads(text, "a.b", "c d");
+        }
+        assert_reads("a", "a", "");
+        assert_reads("a=b=c", "a", "b=c");
+        assert_reads(r"a\=b\:c=d", "a=b:c", "d");
+    }
+
+    #[test]
+    fn comments_and_empty_lines_are_passed_over() {
+        assert_eq!(entries("# a=b\n\n  ! c=d\n   \n"), []);
+    }
+
+    #[test]
+    fn a_backslash_goes_on_in_the_next_line() {
+        assert_reads("a=b,\\\n   c,\\\n\td", "a", "b,c,d");
+        assert_reads("a=b\\\\\n", "a", "b\\");
+        assert_reads("a=b\\", "a", "b");
+    }
+
+    #[test]
+    fn escapes_are_read() {
+        assert_reads(r#"a=\"x\"\n\t\u00e4\q"#, "a", "\"x\"\n\täq");
+        assert!(read("\na=\\u12").expect_err("two digits").starts_with("line 2: "));
+        assert!(read("a=\\ud800").is_err());
+    }
+}
