@@ -68,9 +68,9 @@ async fn alter(
     answer
 }
 
-/// Waits until the broker that is asked has heard of all changes so far, which the controller makes. Brokers hear of them
-/// in their order, but tell of a change a moment before they act on it: hence a second change, which is made when the
-/// first is told, so that what lies before that one is done. It takes back the first.
+/// Waits until the broker that is asked has heard of all changes so far, which the controller makes. Brokers hear of
+/// them in their order, but tell of a change a moment before they act on it: hence a second change, which is made when
+/// the first is told, so that what lies before that one is done. It takes back the first.
 async fn catch_up(wire: &mut Wire) {
     let mark = fresh("mark");
     for operation in [SET, DELETE] {
