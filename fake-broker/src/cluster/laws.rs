@@ -18,7 +18,7 @@ use krafka_protocol::records::BatchBuilder;
 use krafka_protocol::schema::{FieldType, MessageSchema};
 use krafka_protocol::{AnyRequest, ApiKey, Bytes, ErrorCode, Machine, Reader, Str, Uuid};
 
-use self::soundness::Seen;
+use self::soundness::{Seen, Sights};
 use super::{Action, Cluster, Input};
 use crate::context::ConnectionId;
 use crate::faults::{Apis, Damage, Meaning, Node, RuleBuilder, Tree};
@@ -30,8 +30,8 @@ use crate::rng::Rng;
 /// How many seeds run when nobody asks for more.
 const SEEDS: u64 = 60;
 /// How many things happen in a run.
-const STEPS: usize = 150;
-/// How many connections there are at most.
+const STEPS: usize = 200;
+/// How many of the newest connections are spoken on.
 const CONNECTIONS: u64 = 6;
 
 /// One run: a machine, the time, and the chance that decides what happens.
@@ -75,19 +75,25 @@ impl Run {
         &from[self.chance.below(from.len() as u64) as usize]
     }
 
+    /// Connects to a node.
+    fn open(&mut self, node: i32) -> Input {
+        self.opened += 1;
+        opened(self.opened, node)
+    }
+
     /// Draws what happens next.
     fn next(&mut self) -> Happening {
         let connection = ConnectionId(self.opened.saturating_sub(self.chance.below(CONNECTIONS)));
         match self.chance.below(20) {
-            0 | 1 => {
-                self.opened += 1;
+            0 => {
                 let node = self.chance.below(4) as i32;
-                Happening::Input(opened(self.opened, node))
+                Happening::Input(self.open(node))
             }
+            1 => Happening::Change(self.operation()),
             2 => Happening::Input(Input::Closed { connection }),
             3 => Happening::Change(self.operation()),
             4 | 5 => Happening::Pass(Duration::from_millis(*self.pick(&[0, 1, 100, 5_000, 60_000, 600_000]))),
-            6..=9 => Happening::Input(producer::next_request(self).unwrap_or(Input::Closed { connection })),
+            6..=11 => Happening::Input(producer::next_request(self).unwrap_or(Input::Closed { connection })),
             _ => {
                 let frame = self.frame();
                 Happening::Input(Input::Received { connection, frame })
@@ -97,8 +103,9 @@ impl Run {
 
     fn operation(&mut self) -> Operation {
         let (node, partition) = (self.chance.below(4) as i32, self.chance.below(3) as i32);
-        let topic = (*self.pick(&["orders", "bills", "__consumer_offsets", "nope"])).to_owned();
-        match self.chance.below(15) {
+        let topics = ["orders", "orders", "orders", "orders", "bills", "__consumer_offsets", "nope"];
+        let topic = (*self.pick(&topics)).to_owned();
+        match self.chance.below(20) {
             0 => Operation::Crash { node, durability: Durability::KeepAll },
             1 => Operation::Crash { node, durability: Durability::LoseTail(3) },
             2 | 3 => Operation::Restart { node },
@@ -109,9 +116,9 @@ impl Run {
             8 => Operation::Resume { node },
             9 => Operation::FreezeMetadata { node },
             10 => Operation::JumpClock { by_ms: 86_400_000 },
-            11 => Operation::Lag { topic, partition, node },
-            12 => Operation::CatchUp { topic, partition, node },
-            13 => Operation::BumpLeaderEpoch { topic, partition },
+            11..=14 => Operation::Lag { topic, partition, node },
+            15 | 16 => Operation::CatchUp { topic, partition, node },
+            17 | 18 => Operation::BumpLeaderEpoch { topic, partition },
             _ => Operation::DeleteTopic { topic },
         }
     }
@@ -255,11 +262,12 @@ fn seeds() -> std::ops::Range<u64> {
 /// No frame and no order of events makes it panic, late, or unsound; and a clone made at any moment does the same.
 #[test]
 fn machine_stands_everything_and_its_clone_does_the_same() {
+    let mut sights = Sights::default();
     for seed in seeds() {
         let start = some_time();
         let mut run = Run::new(seed, start);
         let cloned_at = run.chance.below(STEPS as u64) as usize;
-        let (mut clone, mut seen) = (None, Seen::default());
+        let (mut clone, mut seen) = (None, Seen::new(&mut sights));
         for step in 0..STEPS {
             if step == cloned_at {
                 clone = Some((run.cluster.clone(), run.now));
@@ -278,6 +286,7 @@ fn machine_stands_everything_and_its_clone_does_the_same() {
             }
         }
     }
+    sights.assert_all();
 }
 
 /// The same seed and the same inputs give the same bytes.

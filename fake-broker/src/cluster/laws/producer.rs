@@ -2,6 +2,7 @@
 //! identity, writes in sequence to whoever leads, and ends what it began.
 
 use krafka_protocol::api::end_txn::EndTxnRequest;
+use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::init_producer_id::InitProducerIdRequest;
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use krafka_protocol::compression::{Compression, Compressor};
@@ -11,6 +12,7 @@ use krafka_protocol::{AnyRequest, Bytes};
 
 use super::Run;
 use crate::cluster::Input;
+use crate::connection::Connection;
 use crate::coordinators::{self, CoordinatorKind};
 
 /// The transactional ids that it goes by.
@@ -20,14 +22,20 @@ const NAMES: [&str; 2] = ["t", "u"];
 pub(super) fn next_request(run: &mut Run) -> Option<Input> {
     let name = *run.pick(&NAMES);
     let producer = run.cluster.state().transactions.find(name).map(|transaction| transaction.producer());
-    let coordinator = coordinators::find(run.cluster.state(), CoordinatorKind::Transaction, name);
+    let Some(coordinator) = coordinators::find(run.cluster.state(), CoordinatorKind::Transaction, name) else {
+        // Nobody has asked for one yet, or it is dead.
+        let coordinator_keys = vec![name.into()];
+        let request = FindCoordinatorRequest { key_type: 1, coordinator_keys, ..FindCoordinatorRequest::default() };
+        let node = 1 + run.chance.below(3) as i32;
+        return to(run, node, request.into(), 4);
+    };
     let Some(producer) = producer.filter(|_| !run.one_in(12)) else {
         let request = InitProducerIdRequest {
             transactional_id: Some(name.into()),
             transaction_timeout_ms: 60_000,
             ..InitProducerIdRequest::default()
         };
-        return to(run, coordinator?, request.into(), 5);
+        return to(run, coordinator, request.into(), 5);
     };
     if run.one_in(4) {
         let request = EndTxnRequest {
@@ -36,7 +44,7 @@ pub(super) fn next_request(run: &mut Run) -> Option<Input> {
             producer_epoch: producer.producer_epoch,
             committed: run.one_in(2),
         };
-        return to(run, coordinator?, request.into(), 5);
+        return to(run, coordinator, request.into(), 5);
     }
     let index = i32::from(run.one_in(2));
     let partition = run.cluster.state().topics.partition("orders", index)?;
@@ -71,10 +79,13 @@ fn batch(stamp: Stamp) -> Bytes {
     sealed.bytes()
 }
 
-/// A request on any connection to a node.
-fn to(run: &Run, node: i32, request: AnyRequest, version: i16) -> Option<Input> {
+/// A request on a connection to a node that has nothing else to do; or such a connection, if there is none.
+fn to(run: &mut Run, node: i32, request: AnyRequest, version: i16) -> Option<Input> {
     let connections = &run.cluster.state().connections;
-    let (&connection, _) = connections.iter().rev().find(|(_, open)| open.node == node)?;
+    let is_free = |open: &Connection| open.node == node && open.is_ready() && open.inbox.is_empty();
+    let Some((&connection, _)) = connections.iter().rev().find(|(_, open)| is_free(open)) else {
+        return Some(run.open(node));
+    };
     let frame = encode_any_request(&request, version, 1, Some("producer")).expect("a legal request");
     Some(Input::Received { connection, frame: frame.to_bytes().slice(4..) })
 }

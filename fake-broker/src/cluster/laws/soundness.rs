@@ -1,6 +1,7 @@
 //! What holds of every partition at any time, and from one moment to the next.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use krafka_protocol::records::BatchHeader;
 use krafka_protocol::{Bytes, Uuid};
@@ -12,19 +13,60 @@ use crate::partition::Partition;
 use crate::state::State;
 
 /// What was seen of the partitions a moment ago: of each by its topic's id and its index.
-#[derive(Default)]
-pub(super) struct Seen(BTreeMap<(Uuid, i32), Was>);
+pub(super) struct Seen<'a> {
+    partitions: BTreeMap<(Uuid, i32), Was>,
+    sights: &'a mut Sights,
+}
+
+/// What the runs must have come across for the laws to be worth anything, and how often they did.
+#[derive(Debug, Default)]
+pub(super) struct Sights {
+    open_transactions: u64,
+    ended_transactions: u64,
+    waiting_for_replicas: u64,
+    truncations: u64,
+}
+
+/// A partition in words, which are made only for who needs them.
+struct What<'a> {
+    topic: &'a str,
+    index: i32,
+    partition: &'a Partition,
+}
+
+impl fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}: {:?}", self.topic, self.index, self.partition)
+    }
+}
 
 /// How a partition was.
 struct Was {
     leader_epoch: i32,
     start_offset: i64,
+    end_offset: i64,
     high_watermark: i64,
+    /// Whether something that is committed is not stable.
+    is_open: bool,
     /// The batches below the high watermark, by base offset.
     committed: BTreeMap<i64, Bytes>,
 }
 
-impl Seen {
+impl Sights {
+    /// Says what the runs have not come across.
+    pub(super) fn assert_all(&self) {
+        let Self { open_transactions, ended_transactions, waiting_for_replicas, truncations } = self;
+        let all = [open_transactions, ended_transactions, waiting_for_replicas, truncations];
+        assert!(all.iter().all(|sight| **sight > 0), "the runs see too little: {self:?}");
+    }
+}
+
+impl<'a> Seen<'a> {
+    /// Nothing yet.
+    pub(super) fn new(sights: &'a mut Sights) -> Self {
+        Self { partitions: BTreeMap::new(), sights }
+    }
+
     /// Checks every partition, alone and against what it was before this happened.
     pub(super) fn assert_sound(&mut self, cluster: &Cluster, happening: &Happening) {
         let state = cluster.state();
@@ -32,23 +74,30 @@ impl Seen {
         for topic in state.topics.iter() {
             let is_compacted = topic.settings.compacted;
             for (index, partition) in topic.indexed() {
-                let what = format!("{}-{index}: {partition:?}", topic.name);
+                let what = What { topic: &topic.name, index, partition };
                 assert_roles(state, partition, &what);
                 assert_offsets(partition, &what);
                 assert_log(partition, &what);
-                let is = Was::of(partition);
-                if let Some(was) = self.0.get(&(topic.id, index)) {
-                    is.assert_follows(was, happening, is_compacted, &what);
+                if !is_compacted {
+                    assert_producers(partition, &what);
                 }
+                let is = Was::of(partition);
+                if let Some(was) = self.partitions.get(&(topic.id, index)) {
+                    is.assert_follows(was, happening, is_compacted, &what);
+                    self.sights.truncations += u64::from(is.end_offset < was.end_offset);
+                    self.sights.ended_transactions += u64::from(was.is_open && !is.is_open);
+                }
+                self.sights.open_transactions += u64::from(is.is_open);
+                self.sights.waiting_for_replicas += u64::from(is.high_watermark < is.end_offset);
                 seen.insert((topic.id, index), is);
             }
         }
-        self.0 = seen;
+        self.partitions = seen;
     }
 }
 
 /// Who leads is up and in sync; who is in sync holds a replica.
-fn assert_roles(state: &State, partition: &Partition, what: &str) {
+fn assert_roles(state: &State, partition: &Partition, what: &What<'_>) {
     assert!(partition.leader.is_none_or(|leader| state.nodes.is_up(leader)), "{what}");
     assert!(partition.leader.is_none_or(|leader| partition.isr.contains(&leader)), "{what}");
     assert!(partition.isr.iter().all(|node| partition.replicas.contains(node)), "{what}");
@@ -56,7 +105,7 @@ fn assert_roles(state: &State, partition: &Partition, what: &str) {
 }
 
 /// The offsets are in their order, and all who are in sync have what is committed.
-fn assert_offsets(partition: &Partition, what: &str) {
+fn assert_offsets(partition: &Partition, what: &What<'_>) {
     let log = &partition.log;
     let (start, stable) = (log.start_offset(), log.last_stable_offset());
     let (committed, end) = (log.high_watermark(), log.end_offset());
@@ -69,7 +118,7 @@ fn assert_offsets(partition: &Partition, what: &str) {
 
 /// Batches are whole, in order, written in epochs that rise, and nothing behind the beginning of a transaction that is
 /// open is stable.
-fn assert_log(partition: &Partition, what: &str) {
+fn assert_log(partition: &Partition, what: &What<'_>) {
     let log = &partition.log;
     let (start, committed) = (log.start_offset(), log.high_watermark());
     let (mut next, mut epoch) = (i64::MIN, 0);
@@ -81,6 +130,8 @@ fn assert_log(partition: &Partition, what: &str) {
         assert!(next <= log.end_offset(), "{what}");
         assert!((epoch..=partition.leader_epoch).contains(&header.partition_leader_epoch), "{what}");
         epoch = header.partition_leader_epoch;
+        let known = log.epoch_of(header.base_offset.max(start));
+        assert_eq!(known, Some(epoch), "the epoch at {}: {what}", header.base_offset);
         if header.attributes.is_control() {
             // An end that is not committed is none yet.
             if header.base_offset < committed {
@@ -98,6 +149,24 @@ fn assert_log(partition: &Partition, what: &str) {
     }
 }
 
+/// What is known of producers is what their last batches tell, in a log that has lost nothing.
+fn assert_producers(partition: &Partition, what: &What<'_>) {
+    let log = &partition.log;
+    if log.start_offset() > 0 {
+        return;
+    }
+    let mut last = BTreeMap::new();
+    for batch in log.batches_from(0) {
+        let header = BatchHeader::peek(batch).expect("a batch in the log is whole");
+        if header.has_producer_id() && !header.attributes.is_control() {
+            last.insert(header.producer_id, header.base_sequence.wrapping_add(header.last_offset_delta));
+        }
+    }
+    for producer in log.producers.active().filter(|producer| producer.last_sequence >= 0) {
+        assert_eq!(last.get(&producer.producer_id), Some(&producer.last_sequence), "{producer:?}: {what}");
+    }
+}
+
 impl Was {
     fn of(partition: &Partition) -> Self {
         let log = &partition.log;
@@ -107,14 +176,16 @@ impl Was {
         Self {
             leader_epoch: partition.leader_epoch,
             start_offset: log.start_offset(),
+            end_offset: log.end_offset(),
             high_watermark: log.high_watermark(),
+            is_open: log.last_stable_offset() < log.high_watermark(),
             committed: committed.map(|(header, batch)| (header.base_offset, batch.clone())).collect(),
         }
     }
 
     /// Epochs and starts never go back. What is committed stays as it is, but for compaction, until it is deleted, or
     /// an unclean election or a test loses it.
-    fn assert_follows(&self, was: &Self, happening: &Happening, is_compacted: bool, what: &str) {
+    fn assert_follows(&self, was: &Self, happening: &Happening, is_compacted: bool, what: &What<'_>) {
         assert!(self.leader_epoch >= was.leader_epoch, "an epoch goes back, it was {}: {what}", was.leader_epoch);
         assert!(self.start_offset >= was.start_offset, "the start goes back: {what}");
         let is_loss = matches!(
