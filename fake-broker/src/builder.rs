@@ -1,5 +1,6 @@
 //! Describes a cluster before it runs: nodes, topics, settings; then builds it, with or without a shell.
 
+mod properties;
 mod security;
 
 use std::collections::BTreeMap;

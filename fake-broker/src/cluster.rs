@@ -26,6 +26,7 @@ use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, Reader, Str, d
 
 use crate::connection::Connection;
 use crate::context::{ConnectionId, Context, Outcome, RequestId};
+use crate::coordinators;
 use crate::faults::{self, Step, Verdict};
 use crate::groups;
 use crate::handlers;
@@ -37,6 +38,9 @@ use crate::state::State;
 use crate::timers::Timer;
 use crate::transactions;
 use network::{Arrival, Network};
+
+/// Where all clients are.
+const CLIENT_ADDRESS: &str = "127.0.0.1";
 
 /// Something that happened to the cluster.
 #[derive(Clone, Debug)]
@@ -224,9 +228,14 @@ impl Cluster {
         self.network.opened(connection, node);
         let previous = self.state.connections.insert(connection, open);
         assert!(previous.is_none(), "a connection's id is never used twice");
-        if let Some(open) = self.state.connections.get_mut(&connection) {
-            // One that is never read from is throttled for ever.
-            open.throttled = opening.black_hole || opening.delay.is_some();
+        // One that is never read from is throttled for ever.
+        if opening.black_hole || opening.delay.is_some() {
+            self.mute(connection);
+        }
+        if let Some(wait) = self.state.quotas.connect(node, CLIENT_ADDRESS, now) {
+            self.mute(connection);
+            self.state.set_timer(now, wait, Timer::HangUp(connection));
+            return;
         }
         if !opening.greeting.is_empty() {
             let frame = Frame::from(Bytes::from(opening.greeting));
@@ -237,6 +246,13 @@ impl Cluster {
                 self.state.set_timer(now, delay, Timer::Unmute(connection));
             }
             _ => self.ready.push_back(connection),
+        }
+    }
+
+    /// Reads nothing more from a connection.
+    fn mute(&mut self, connection: ConnectionId) {
+        if let Some(open) = self.state.connections.get_mut(&connection) {
+            open.throttled = true;
         }
     }
 
@@ -272,6 +288,7 @@ impl Cluster {
                         self.ready.push_back(connection);
                     }
                 }
+                Timer::HangUp(connection) => self.close(connection, now),
                 Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
                 Timer::Maintain(task) => self.state.maintain(task, now),
                 Timer::Share(timer) => groups::share::timer_fired(&mut self.state, &timer, now),
@@ -285,6 +302,7 @@ impl Cluster {
     /// Follows up on what one step left behind, until nothing is left.
     fn settle(&mut self, now: Instant) {
         loop {
+            coordinators::log::write_forgotten(&mut self.state, now);
             if let Some((request, response)) = self.state.answers.pop_front() {
                 self.answer(request, response, now);
             } else if let Some(request) = self.state.purgatory.pop_woken() {
@@ -357,7 +375,7 @@ impl Cluster {
             listener: open.listener,
             principal: open.principal(),
             client_id: header.client_id,
-            client_host: Str::from_static("/127.0.0.1"),
+            client_host: Str::from(format!("/{CLIENT_ADDRESS}")),
             key,
             version: header.version,
             correlation_id: header.correlation_id,

@@ -4,8 +4,11 @@
 //! coordinator, of everything else on that partition too. The topics are real, with leaders and epochs like any other,
 //! so that coordinators move when nodes die.
 
+pub(crate) mod log;
+
 use krafka_protocol::Str;
 
+use crate::configs::Overrides;
 use crate::state::State;
 
 /// The internal topic whose partitions' leaders coordinate groups.
@@ -32,6 +35,29 @@ pub(crate) enum CoordinatorKind {
 }
 
 impl CoordinatorKind {
+    /// What Kafka sets for that topic when it makes it.
+    fn topic_configs(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Group => {
+                &[("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")]
+            }
+            Self::Transaction => &[
+                ("cleanup.policy", "compact"),
+                ("compression.type", "uncompressed"),
+                ("min.insync.replicas", "2"),
+                ("segment.bytes", "104857600"),
+                ("unclean.leader.election.enable", "false"),
+            ],
+            Self::Share => &[
+                ("cleanup.policy", "delete"),
+                ("compression.type", "producer"),
+                ("min.insync.replicas", "2"),
+                ("retention.ms", "-1"),
+                ("segment.bytes", "104857600"),
+            ],
+        }
+    }
+
     /// The topic that keeps what is coordinated.
     pub(crate) fn topic(self) -> &'static str {
         match self {
@@ -65,7 +91,15 @@ pub(crate) fn pin(state: &mut State, kind: CoordinatorKind, key: &str, node: Opt
 /// Creates the topic of a kind when it is asked for the first time, as Kafka does.
 pub(crate) fn ensure_topic(state: &mut State, kind: CoordinatorKind) {
     if state.topics.by_name(kind.topic()).is_none() {
-        state.add_topic(Str::from_static(kind.topic()), PARTITIONS, state.config.replication_factor);
+        let replicas = state.config.replication_factor;
+        let assignments = (0..PARTITIONS).map(|index| state.place(index, replicas)).collect();
+        let mut given: Overrides =
+            kind.topic_configs().iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        // A cluster of one node could not write with Kafka's defaults; whoever runs one sets them as low.
+        if let Some(least) = given.get_mut("min.insync.replicas").filter(|_| replicas < 2) {
+            *least = Str::from_static("1");
+        }
+        state.add_topic_on(Str::from_static(kind.topic()), assignments, given);
     }
 }
 

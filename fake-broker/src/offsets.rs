@@ -9,6 +9,8 @@ use krafka_protocol::Str;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Offsets {
     groups: BTreeMap<Str, BTreeMap<Str, BTreeMap<i32, Kept>>>,
+    /// What was forgotten since the log took note of it: group, topic and partition.
+    forgotten: Vec<(Str, Str, i32)>,
 }
 
 /// A position that a group has committed for a partition.
@@ -61,21 +63,29 @@ impl Offsets {
 
     /// Forgets the positions in a topic that is gone, so that one of the same name starts without any.
     pub(crate) fn topic_deleted(&mut self, topic: &str) {
-        for topics in self.groups.values_mut() {
-            topics.remove(topic);
+        for (group, topics) in &mut self.groups {
+            let partitions = topics.remove_entry(topic).into_iter();
+            let partitions = partitions.flat_map(|(topic, kept)| kept.into_keys().map(move |it| (topic.clone(), it)));
+            self.forgotten.extend(partitions.map(|(topic, partition)| (group.clone(), topic, partition)));
         }
     }
 
     /// Forgets all positions of a group that is gone.
     pub(crate) fn group_deleted(&mut self, group: &str) {
-        self.groups.remove(group);
+        let Some((group, topics)) = self.groups.remove_entry(group) else { return };
+        for (topic, partitions) in topics {
+            let partitions = partitions.into_keys();
+            self.forgotten.extend(partitions.map(|partition| (group.clone(), topic.clone(), partition)));
+        }
     }
 
     /// Forgets one position.
     pub(crate) fn delete(&mut self, group: &str, topic: &str, partition: i32) {
         let Some(topics) = self.groups.get_mut(group) else { return };
         if let Some(partitions) = topics.get_mut(topic) {
-            partitions.remove(&partition);
+            if partitions.remove(&partition).is_some() {
+                self.forgotten.push((Str::from(group), Str::from(topic), partition));
+            }
             if partitions.is_empty() {
                 topics.remove(topic);
             }
@@ -90,8 +100,15 @@ impl Offsets {
         has_expired: impl Fn(&Str, i32, Instant, Option<Instant>) -> bool,
     ) -> bool {
         let Some(topics) = self.groups.get_mut(group) else { return false };
+        let forgotten = &mut self.forgotten;
         topics.retain(|topic, partitions| {
-            partitions.retain(|&index, kept| !has_expired(topic, index, kept.at, kept.expires));
+            partitions.retain(|&partition, kept| {
+                let is_over = has_expired(topic, partition, kept.at, kept.expires);
+                if is_over {
+                    forgotten.push((Str::from(group), topic.clone(), partition));
+                }
+                !is_over
+            });
             !partitions.is_empty()
         });
         let is_left = !topics.is_empty();
@@ -99,5 +116,10 @@ impl Offsets {
             self.groups.remove(group);
         }
         is_left
+    }
+
+    /// What was forgotten since this was last asked: group, topic and partition.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<(Str, Str, i32)> {
+        std::mem::take(&mut self.forgotten)
     }
 }

@@ -36,6 +36,8 @@ pub(crate) enum Timer {
     Redeliver(RequestId),
     /// Read on from a connection that was throttled.
     Unmute(ConnectionId),
+    /// Close a connection that was one too many.
+    HangUp(ConnectionId),
     /// Throw a partition's replicas out of sync that have lagged too long.
     ShrinkIsr {
         /// The topic's id.

@@ -1,8 +1,9 @@
 //! A transfer that dies half-way is finished by the next process, and no amount is moved twice.
 //!
 //! The application keeps with each deposit which withdrawal it came from, and begins where the last deposit says:
-//! source and result cannot disagree, because they are one record. This holds for one process at a time; what fences
-//! two that run at once is a transactional id.
+//! source and result cannot disagree, because they are one record. This holds for one process at a time, and for one
+//! partition of deposits: what fences two processes, and makes writes to several partitions one, is a transaction. The
+//! fake has those, with their markers, timeouts and fencing; krafka's producer has not yet.
 
 use krafka::protocol::ApiKey;
 use krafka::testing::{Clients, FakeCluster};

@@ -31,10 +31,16 @@ Usage: krafka-fake-broker [OPTIONS]
   --sasl USER:PASSWORD       open a further listener on every node, which asks for SASL, and let this
                              user in; may be repeated. The first user is a superuser, as is whoever
                              comes without SASL; ACLs are enforced where there are any
+  --oauthbearer              take unsecured tokens on that listener, which is opened without --sasl, too:
+                             anybody is who a JSON web token says that nobody signed
   --tls DIR                  open a further listener on every node, which speaks TLS with the
                              certificate DIR/server.pem and its key DIR/server.key (PEM); where there
                              is a DIR/ca.pem, a client may show a certificate signed by it, and is
                              then who it says. With --sasl there is a listener for both at once, too
+  --config NAME=VALUE        set a config of all brokers by Kafka's name, as a broker's file does, such as
+                             transaction.max.timeout.ms=60000; may be repeated
+  --racks RACK,…             the racks of the nodes, given round robin
+  --telemetry                advertise that the nodes take metrics of clients
   --seed N                   the seed of all ids (default 0)
   --control ADDRESS          serve the control port there, such as 127.0.0.1:0: rules of
                              what shall go wrong, changes of the cluster, and views of what
@@ -83,7 +89,7 @@ fn parse() -> Result<Option<Options>, Failure> {
     let mut builder =
         FakeCluster::builder().authorizer().allow_everyone_if_no_acl_found(true).super_user("User:ANONYMOUS");
     let mut topics = BTreeSet::new();
-    let (mut has_sasl, mut has_tls) = (false, false);
+    let (mut has_sasl, mut has_users, mut has_tls) = (false, false, false);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
         builder = match argument {
@@ -110,12 +116,28 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let Some((user, password)) = user.split_once(':').filter(|(user, _)| !user.is_empty()) else {
                     return Err(Failure::Usage(format!("--sasl takes USER:PASSWORD, not '{user}'")));
                 };
-                if !has_sasl {
+                if !has_users {
                     builder = builder.super_user(&format!("User:{user}"));
                 }
-                has_sasl = true;
+                (has_sasl, has_users) = (true, true);
                 builder.user(user, password).delegation_token_secret_key("krafka")
             }
+            Long("oauthbearer") => {
+                has_sasl = true;
+                builder.oauthbearer_unsecured()
+            }
+            Long("config") => {
+                let setting = text(&mut arguments)?;
+                let Some((name, value)) = setting.split_once('=') else {
+                    return Err(Failure::Usage(format!("--config takes NAME=VALUE, not '{setting}'")));
+                };
+                builder.property(name, value).map_err(|reason| Failure::Usage(format!("--config: {reason}")))?
+            }
+            Long("racks") => {
+                let racks = text(&mut arguments)?;
+                builder.racks(racks.split(',').map(str::to_owned))
+            }
+            Long("telemetry") => builder.client_telemetry(true),
             #[cfg(feature = "tls")]
             Long("tls") => {
                 has_tls = true;

@@ -19,7 +19,7 @@ use crate::faults::KafkaVersion;
 use crate::state::State;
 
 pub(crate) mod alter;
-mod broker;
+pub(crate) mod broker;
 pub(crate) mod client_metrics;
 mod definition;
 pub(crate) mod describe;

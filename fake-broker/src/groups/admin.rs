@@ -72,7 +72,7 @@ impl Groups {
         match self.groups.get(group_id).map(Group::state) {
             None => Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {group_id} not found."))),
             Some(GroupState::Empty) => {
-                self.groups.remove(group_id);
+                self.remove(group_id);
                 Ok(())
             }
             Some(_) => Err(Refusal::new(ErrorCode::NON_EMPTY_GROUP, ErrorCode::NON_EMPTY_GROUP.message())),

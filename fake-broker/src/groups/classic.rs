@@ -16,6 +16,7 @@
 mod describe;
 pub(super) mod member;
 mod rebalance;
+mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -69,6 +70,8 @@ pub(super) struct ClassicGroup {
     subscribed: Option<BTreeSet<Str>>,
     /// What the next coordinator would read.
     written: Written,
+    /// Whether that is not in the log yet.
+    is_unwritten: bool,
 }
 
 /// When the members that have joined stop waiting for the others.
@@ -114,6 +117,7 @@ impl ClassicGroup {
             new_member_added: false,
             subscribed: None,
             written: Written::default(),
+            is_unwritten: false,
         }
     }
 
@@ -203,6 +207,7 @@ impl ClassicGroup {
                 ..m.clone()
             }
         });
+        self.is_unwritten = true;
         self.written = Written {
             generation: self.generation,
             protocol_type: self.protocol_type.clone(),

@@ -43,7 +43,8 @@ impl Groups {
             return self.answers.push(parked.join_error(request.member_id.clone(), error));
         }
         let group = self.groups.entry(request.group_id.clone());
-        let Group::Classic(group) = group.or_insert_with(|| Group::Classic(Box::new(ClassicGroup::new(now)))) else {
+        let Group::Classic(group) = group.or_insert_with(|| Group::Classic(Box::new(ClassicGroup::founded(now))))
+        else {
             let error = ErrorCode::INCONSISTENT_GROUP_PROTOCOL;
             return self.answers.push(parked.join_error(request.member_id.clone(), error));
         };

@@ -46,6 +46,7 @@ impl Groups {
             // The new member means a rebalance for all who are in the middle of one.
             old.with(&self.config, now, &mut self.answers).send_all_away(ErrorCode::REBALANCE_IN_PROGRESS);
         }
+        self.remove(id);
         self.groups.insert(id.clone(), Group::Consumer(Box::new(group)));
         Ok(response)
     }

@@ -57,7 +57,7 @@ pub(super) fn run(state: &mut State, now: Instant) {
             .get(&id)
             .is_some_and(|group| group.state() == GroupState::Empty && !matches!(group, Group::Share(_)));
         if is_empty && !is_left && !state.pending_offsets.has_group(&id) {
-            state.groups.groups.remove(&id);
+            state.groups.remove(&id);
         }
     }
     keep_watch(state, now);

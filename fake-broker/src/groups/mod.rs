@@ -26,6 +26,7 @@ use std::time::Instant;
 
 use krafka_protocol::api::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
 use krafka_protocol::api::leave_group::{MemberIdentity, MemberResponse};
+use krafka_protocol::coordinator::group::GroupMetadataValue;
 use krafka_protocol::{AnyResponse, ErrorCode, Str, Uuid};
 
 use classic::ClassicGroup;
@@ -170,6 +171,7 @@ pub(crate) fn settle(state: &mut State, group: &Str, now: Instant) {
     for answer in std::mem::take(&mut state.groups.answers) {
         state.answer(answer.request, answer.response);
     }
+    coordinators::log::write_group(state, group, now);
     expiry::keep_watch(state, now);
     let groups = &mut state.groups;
     let due = groups.groups.get(group).and_then(Group::deadline);
@@ -256,6 +258,8 @@ pub(crate) struct Groups {
     /// Set while the search for what has expired is planned.
     expiry: Option<TimerId>,
     answers: Vec<Answer>,
+    /// Classic groups that are gone since the log took note of it.
+    forgotten: Vec<Str>,
 }
 
 impl Groups {
@@ -270,6 +274,27 @@ impl Groups {
             timers: BTreeMap::new(),
             expiry: None,
             answers: Vec::new(),
+            forgotten: Vec::new(),
+        }
+    }
+
+    /// What there is to write of a classic group; `millis` tells the time of day.
+    pub(crate) fn take_record(&mut self, group: &str, millis: impl Fn(Instant) -> i64) -> Option<GroupMetadataValue> {
+        match self.groups.get_mut(group)? {
+            Group::Classic(group) => group.take_record(millis),
+            _ => None,
+        }
+    }
+
+    /// Classic groups that are gone since this was last asked.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<Str> {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// Drops a group, or what it was before it became one of another kind.
+    fn remove(&mut self, group: &Str) {
+        if let Some(Group::Classic(_)) = self.groups.remove(group) {
+            self.forgotten.push(group.clone());
         }
     }
 

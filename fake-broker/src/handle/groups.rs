@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use krafka_protocol::Str;
 
 use super::FakeCluster;
+use crate::coordinators::log::{self, Commit};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::groups::{self, GroupView};
 use crate::offsets::Committed;
@@ -41,7 +42,10 @@ impl FakeCluster {
         let committed = Committed { offset, leader_epoch: -1, metadata: metadata.into() };
         self.control(|state, now| {
             coordinators::ensure_topic(state, CoordinatorKind::Group);
-            state.offsets.commit(now, None, &group.into(), &topic.into(), partition, committed);
+            let (group, topic) = (Str::from(group), Str::from(topic));
+            state.offsets.commit(now, None, &group, &topic, partition, committed.clone());
+            let commit = Commit { topic, partition, committed, expires_ms: None };
+            log::write_commits(state, &group, &[commit], None, now);
         });
     }
 

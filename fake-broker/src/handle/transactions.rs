@@ -57,7 +57,7 @@ impl FakeCluster {
     ///
     /// **Unstable:** may change in any release.
     pub fn forget_transactional_id(&self, transactional_id: &str) -> bool {
-        self.control(|state, _| state.transactions.forget(transactional_id))
+        self.control(|state, now| transactions::forget(state, transactional_id, now))
     }
 
     /// Returns the node that coordinates a transactional id, or -1 when nobody does: its partition of

@@ -25,7 +25,9 @@ pub(crate) fn handle(
             Ok(entries) => (ErrorCode::NONE, Some(String::new()), entries),
             Err(Refusal { code, message }) => (code, message, Vec::new()),
         };
-        let asked = |name: &Str| resource.configuration_keys.as_ref().is_none_or(|keys| keys.contains(name));
+        // An empty list asks for all of them, as none does.
+        let keys = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty());
+        let asked = |name: &Str| keys.is_none_or(|keys| keys.contains(name));
         DescribeConfigsResult {
             error_code: code.0,
             error_message: message.map(Str::from),

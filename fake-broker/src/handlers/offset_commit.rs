@@ -13,6 +13,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::commits;
 use crate::context::{Context, Outcome};
+use crate::coordinators::{self, log::Commit};
 use crate::groups::{self, Committer};
 use crate::offsets::Committed;
 use crate::security::acls::Operation;
@@ -87,6 +88,8 @@ fn commit(
     // Versions 2 to 4 say how long the offsets are to be kept; -1 leaves it to the broker.
     let keep = u64::try_from(request.retention_time_ms).ok().filter(|_| (2..=4).contains(&cx.version));
     let expires = keep.and_then(|ms| cx.now.checked_add(Duration::from_millis(ms)));
+    let expires_ms = keep.and_then(|ms| i64::try_from(ms).ok()).map(|ms| cx.wall_ms.saturating_add(ms));
+    let mut commits = Vec::new();
     for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
         let Some(name) = name else { continue };
         for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
@@ -100,10 +103,13 @@ fn commit(
                 leader_epoch: partition.committed_leader_epoch,
                 metadata,
             };
-            state.offsets.commit(cx.now, expires, &request.group_id, name, partition.partition_index, committed);
-            state.pending_offsets.overtaken(&request.group_id, name, partition.partition_index);
+            let index = partition.partition_index;
+            state.offsets.commit(cx.now, expires, &request.group_id, name, index, committed.clone());
+            state.pending_offsets.overtaken(&request.group_id, name, index);
+            commits.push(Commit { topic: name.clone(), partition: index, committed, expires_ms });
         }
     }
+    coordinators::log::write_commits(state, &request.group_id, &commits, None, cx.now);
 }
 
 /// The topic's name, if there is such a topic.

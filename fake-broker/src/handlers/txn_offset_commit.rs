@@ -4,22 +4,15 @@
 //! partition is in the transaction, then asks the group about the member, and keeps the offsets until the transaction
 //! ends (`transactions/pending_offsets.rs`). They are in its log as well, as records of the transaction.
 
-use std::time::Instant;
-
 use krafka_protocol::api::txn_offset_commit::{
     TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
 };
-use krafka_protocol::compression::Compressor;
-use krafka_protocol::coordinator::group::{GroupRecord, OffsetCommitKey, OffsetCommitValue};
-use krafka_protocol::coordinator::{Entry, Versioned};
-use krafka_protocol::records::{Batch, BatchBuilder, NO_HEADERS, Stamp};
 use krafka_protocol::{ErrorCode, Str};
 
 use super::commits;
 use crate::context::{Context, Outcome};
-use crate::coordinators::{self, OFFSETS_TOPIC};
-use crate::faults::KafkaVersion;
+use crate::coordinators::{self, OFFSETS_TOPIC, log::Commit};
 use crate::groups::{self, Committer};
 use crate::offsets::Committed;
 use crate::producer_ids::IdAndEpoch;
@@ -31,7 +24,6 @@ use crate::transactions::verification::{self, Client};
 const TOPIC_ID_VERSION: i16 = 6;
 /// A coordinator writes for a producer without counting what it writes.
 const NO_SEQUENCE: i32 = -1;
-const WRITABLE: &str = "an offset with a few kilobytes of metadata can be written";
 
 pub(crate) fn handle(
     state: &mut State,
@@ -88,9 +80,6 @@ fn commit(
     verification::admit(state, cx, id, producer, NO_SEQUENCE, (offsets_topic, index), client)?;
     check_member(state, cx, request, names, errors)?;
 
-    // Kafka 4.4 keeps the topic's id with the offset.
-    let keeps_ids = state.nodes.find(cx.node).is_some_and(|node| node.version >= KafkaVersion::V4_4);
-    let mut records = BatchBuilder::new();
     let mut commits = Vec::new();
     for ((topic, name), errors) in request.topics.iter().zip(names).zip(errors) {
         let Some(name) = name else { continue };
@@ -101,28 +90,14 @@ fn commit(
                 continue;
             }
             let (offset, leader_epoch) = (partition.committed_offset, partition.committed_leader_epoch);
-            let key =
-                OffsetCommitKey { group: group.clone(), topic: name.clone(), partition: partition.partition_index };
-            let message = OffsetCommitValue {
-                offset,
-                leader_epoch,
-                metadata: metadata.clone(),
-                commit_timestamp: cx.wall_ms,
-                topic_id: topic.topic_id,
-                ..OffsetCommitValue::default()
-            };
-            let value = Some(Versioned { version: if keeps_ids { 4 } else { 3 }, message });
-            let (key, value) = GroupRecord::OffsetCommit(Entry { key, value }).encode().expect(WRITABLE);
-            records.try_append(cx.wall_ms, Some(&key), value.as_deref(), NO_HEADERS).expect(WRITABLE);
-            commits.push((name, partition.partition_index, Committed { offset, leader_epoch, metadata }));
+            let committed = Committed { offset, leader_epoch, metadata };
+            let (topic, partition) = (name.clone(), partition.partition_index);
+            commits.push(Commit { topic, partition, committed, expires_ms: None });
         }
     }
-    if commits.is_empty() {
-        return Ok(());
-    }
-    append(state, records, producer, index, cx.now);
-    for (topic, partition, committed) in commits {
-        state.pending_offsets.add(producer_id, group, topic, partition, committed);
+    coordinators::log::write_commits(state, group, &commits, Some(producer), cx.now);
+    for Commit { topic, partition, committed, .. } in commits {
+        state.pending_offsets.add(producer_id, group, &topic, partition, committed);
     }
     Ok(())
 }
@@ -152,17 +127,6 @@ fn check_member(
         commits::check(state, &scope, name.as_ref(), left.map(|(partition, _)| partition.partition_index))?;
     }
     Ok(())
-}
-
-/// Writes offsets into the group coordinator's log, as a part of the producer's transaction.
-fn append(state: &mut State, records: BatchBuilder, producer: IdAndEpoch, index: i32, now: Instant) {
-    let mut sealed = records.seal(&mut Compressor::none()).expect(WRITABLE);
-    let IdAndEpoch { producer_id, producer_epoch } = producer;
-    sealed.stamp(Stamp { producer_id, producer_epoch, base_sequence: NO_SEQUENCE, transactional: true });
-    let batch = Batch::new(sealed.bytes()).expect("a sealed batch is one");
-    if let Some(topic) = state.topics.by_name(OFFSETS_TOPIC).map(|topic| topic.id) {
-        state.append(topic, index, &batch, now);
-    }
 }
 
 /// The topic's name, if there is such a topic.

@@ -28,6 +28,11 @@ impl AbortedTransactions {
         self.entries.retain(|entry| entry.last_offset < end_offset);
     }
 
+    /// Forgets those whose ends are at these offsets: compaction has left nothing of them but the marks.
+    pub(crate) fn emptied(&mut self, marks: &[i64]) {
+        self.entries.retain(|entry| !marks.contains(&entry.last_offset));
+    }
+
     /// Forgets those that end before `start_offset`: nothing of them is left.
     pub(crate) fn delete_before(&mut self, start_offset: i64) {
         self.entries.retain(|entry| entry.last_offset >= start_offset);

@@ -12,7 +12,7 @@
 //!
 //! Other than Kafka's, this cleaner has no limit to the keys that it collects in one round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use krafka_protocol::Bytes;
 use krafka_protocol::compression::{Compression, Decompressor};
@@ -50,6 +50,15 @@ struct Round {
     end_offset: i64,
     now_ms: i64,
     delete_retention_ms: i64,
+}
+
+/// What a round has met so far.
+#[derive(Default)]
+struct Seen {
+    /// The producers that have written in their open transactions.
+    open: BTreeSet<i64>,
+    /// The marks of transactions that had left nothing before this round.
+    bare_marks: Vec<i64>,
 }
 
 impl Log {
@@ -110,11 +119,11 @@ impl Log {
             now_ms,
             delete_retention_ms: settings.delete_retention_ms,
         };
-        // How many data batches of its open transaction each producer has so far.
-        let mut open = BTreeMap::new();
+        let mut seen = Seen::default();
         let cleaned: Vec<Stored> =
-            self.batches[..after].iter().filter_map(|stored| round.keep(stored, &mut open)).collect();
+            self.batches[..after].iter().filter_map(|stored| round.keep(stored, &mut seen)).collect();
         self.batches.splice(..after, cleaned);
+        self.aborted.emptied(&seen.bare_marks);
         self.first_dirty_offset = range.end_offset;
     }
 
@@ -141,7 +150,7 @@ impl Log {
 
 impl Round {
     /// What is left of a batch.
-    fn keep(&self, stored: &Stored, open: &mut BTreeMap<i64, bool>) -> Option<Stored> {
+    fn keep(&self, stored: &Stored, seen: &mut Seen) -> Option<Stored> {
         // What cannot be read is left as it is.
         let Ok(batch) = Batch::new(stored.bytes.clone()) else { return Some(stored.clone()) };
         let header = *batch.header();
@@ -149,10 +158,13 @@ impl Round {
         let Ok(records) = records.iter().collect::<Result<Vec<_>, _>>() else { return Some(stored.clone()) };
 
         let is_control = header.attributes.is_control();
-        let is_empty_transaction = is_control && open.remove(&header.producer_id).is_none();
+        let is_empty_transaction = is_control && !seen.open.remove(&header.producer_id);
+        if is_empty_transaction {
+            seen.bare_marks.push(stored.last_offset);
+        }
         let is_past_horizon = header.delete_horizon_ms().is_some_and(|horizon| horizon <= self.now_ms);
         if header.attributes.is_transactional() && !is_control {
-            open.insert(header.producer_id, true);
+            seen.open.insert(header.producer_id);
         }
         let discards = match is_control {
             true => is_empty_transaction && is_past_horizon,

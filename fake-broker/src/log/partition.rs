@@ -32,7 +32,7 @@ pub(crate) struct Log {
     pub(super) first_dirty_offset: i64,
     epochs: LeaderEpochs,
     pub(crate) producers: Producers,
-    aborted: AbortedTransactions,
+    pub(super) aborted: AbortedTransactions,
 }
 
 /// A batch in the log, with its base offset set.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use krafka_protocol::{AnyRequest, AnyResponse, ErrorCode, FetchResponse, Message};
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode, FetchResponse, Message};
 
 use super::Limited;
 use crate::context::Context;
@@ -23,11 +23,12 @@ pub(crate) fn throttle(
     if quotas.is_empty() {
         return None;
     }
+    let for_time = if is_exempt(cx.key) { Duration::ZERO } else { quotas.record_request(cx) };
     let wait = match (request, response) {
-        (AnyRequest::Produce(_), _) => quotas.record(Limited::Produce, cx, request_bytes),
+        (AnyRequest::Produce(_), _) => quotas.record(Limited::Produce, cx, request_bytes).max(for_time),
         (AnyRequest::Fetch(request), Some(AnyResponse::Fetch(response))) => {
             let bytes = response.size(cx.version).unwrap_or_default();
-            let wait = quotas.record(Limited::Fetch, cx, bytes);
+            let wait = quotas.record(Limited::Fetch, cx, bytes).max(for_time);
             if !wait.is_zero() {
                 quotas.unrecord(Limited::Fetch, cx, bytes);
                 // A session that would have begun with this answer does not begin.
@@ -36,9 +37,14 @@ pub(crate) fn throttle(
             }
             wait
         }
-        _ => quotas.take_throttle(),
+        _ => quotas.take_throttle().max(for_time),
     };
     (!wait.is_zero()).then_some(wait)
+}
+
+/// Whether an API takes time that nobody is held to account for: what brokers ask of each other, and logins.
+fn is_exempt(key: ApiKey) -> bool {
+    matches!(key, ApiKey::SaslHandshake | ApiKey::SaslAuthenticate | ApiKey::WriteTxnMarkers)
 }
 
 /// Counts partitions that are about to be made or deleted. From the strict version on, a client that has gone too far

@@ -2,23 +2,29 @@
 //!
 //! Each node counts for itself, for each user and client id that a quota is set for or falls on by default. Who uses
 //! more is told to wait, and its connection is muted for that time (KIP-219). Bytes of produce requests and fetch
-//! answers count, and partitions made and deleted. A fetch that would use too much gets an empty answer instead.
+//! answers count, and partitions made and deleted. A fetch that would use too much gets an empty answer instead. Who
+//! connects too often is let in, not listened to, and sent away after a while (KIP-612).
 //!
-//! `request_percentage` and `connection_creation_rate` can be set and seen, but nobody is held back by them: time of
-//! threads is nothing that a machine without a clock could measure, and all connections come from one address.
+//! A machine without a clock cannot measure what `request_percentage` limits, which is time of threads: here every
+//! request takes [`REQUEST_SECONDS`] of it, whatever it does. All connections come from one address.
 
 mod enforce;
 pub(crate) mod entities;
 mod meter;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::Str;
 
 use crate::context::Context;
 pub(crate) use enforce::{check_mutation, throttle};
 use meter::{BURST_SECONDS, Bucket, Rate};
+
+/// How much of a thread's time each request takes, in seconds.
+const REQUEST_SECONDS: f64 = 0.0002;
+/// What nobody waits longer than for requests and connections: Kafka's default of `quota.window.size.seconds`.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +35,8 @@ pub(crate) enum Limited {
     Fetch,
     /// Partitions made and deleted, per second.
     Mutations,
+    /// Time of threads, in hundredths of one.
+    Requests,
 }
 
 impl Limited {
@@ -37,6 +45,7 @@ impl Limited {
             Self::Produce => "producer_byte_rate",
             Self::Fetch => "consumer_byte_rate",
             Self::Mutations => "controller_mutation_rate",
+            Self::Requests => "request_percentage",
         }
     }
 }
@@ -67,6 +76,8 @@ pub(crate) struct Quotas {
     limits: BTreeMap<Entity, BTreeMap<Str, f64>>,
     rates: BTreeMap<MeterKey, Rate>,
     buckets: BTreeMap<MeterKey, Bucket>,
+    /// The connections that each node has seen from each address.
+    connections: BTreeMap<(i32, Str), Rate>,
     /// For how long the request that is being handled has to wait.
     throttle: Duration,
 }
@@ -102,6 +113,27 @@ impl Quotas {
     pub(crate) fn record(&mut self, limited: Limited, cx: &Context, bytes: usize) -> Duration {
         let Some((key, limit)) = self.find(limited, cx) else { return Duration::ZERO };
         self.rates.entry(key).or_default().record(bytes as f64, limit, cx.now)
+    }
+
+    /// Counts the time of a request, and says for how long the client must wait.
+    pub(crate) fn record_request(&mut self, cx: &Context) -> Duration {
+        let Some((key, limit)) = self.find(Limited::Requests, cx) else { return Duration::ZERO };
+        self.rates.entry(key).or_default().record(REQUEST_SECONDS * 100.0, limit, cx.now).min(LONGEST_WAIT)
+    }
+
+    /// Counts a connection that a node was asked for. If it is one too many, it does not count, and is to be sent away
+    /// after this time.
+    pub(crate) fn connect(&mut self, node: i32, address: &str, now: Instant) -> Option<Duration> {
+        let of = |ip: Name| Entity { ip: Some(ip), ..Entity::default() };
+        let limits = [Some(Str::from(address)), None].map(|name| self.limits.get(&of(name)));
+        let limit = *limits.into_iter().flatten().find_map(|limits| limits.get("connection_creation_rate"))?;
+        let rate = self.connections.entry((node, Str::from(address))).or_default();
+        let wait = rate.record(1.0, limit, now);
+        if wait.is_zero() {
+            return None;
+        }
+        rate.unrecord(1.0);
+        Some(wait.min(LONGEST_WAIT))
     }
 
     /// Takes bytes back that were counted, but are not sent.
@@ -188,7 +220,7 @@ mod tests {
     #[test]
     fn names_come_before_defaults_and_both_before_one() {
         let (alice, app) = (|| Some(Some(Str::from("ANONYMOUS"))), || Some(Some(Str::from("app"))));
-        let cx = Context::for_test(Some("app"), std::time::Instant::now());
+        let cx = Context::for_test(Some("app"), Instant::now());
         let order = [
             (None, Some(None)),
             (None, app()),

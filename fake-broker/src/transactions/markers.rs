@@ -11,7 +11,7 @@ use std::time::Instant;
 use krafka_protocol::{ErrorCode, Str};
 
 use super::transaction::TransactionState;
-use crate::coordinators::{self, CoordinatorKind, OFFSETS_TOPIC};
+use crate::coordinators::{self, CoordinatorKind, OFFSETS_TOPIC, log};
 use crate::log::producers::Marker;
 use crate::state::State;
 
@@ -49,6 +49,7 @@ pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
     }
     if transaction.partitions().is_empty() {
         transaction.complete(wall_ms);
+        log::write_transaction(state, id, now);
     }
 }
 

@@ -16,6 +16,7 @@ mod view;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use krafka_protocol::coordinator::transaction::TransactionLogValue;
 use krafka_protocol::{ErrorCode, Str};
 
 pub(crate) use markers::{tell_all, write as write_marker};
@@ -26,7 +27,7 @@ use transaction::{Ended, Initialised};
 pub(crate) use transaction::{Protocol, Transaction};
 pub use view::TransactionView;
 
-use crate::coordinators::{self, CoordinatorKind};
+use crate::coordinators::{self, CoordinatorKind, log};
 use crate::features::TRANSACTION_VERSION;
 use crate::producer_ids::IdAndEpoch;
 use crate::state::State;
@@ -74,11 +75,20 @@ impl Transactions {
         self.held.insert(Str::from(id));
     }
 
-    /// Forgets an id, as a coordinator does after `transactional.id.expiration.ms`. Says if it was there and idle.
-    pub(crate) fn forget(&mut self, id: &str) -> bool {
-        let is_idle = self.by_id.get(id).is_some_and(|txn| txn.is_expired(i64::MAX, 0));
-        is_idle && self.by_id.remove(id).is_some()
+    /// What there is to write of an id into the coordinator's log.
+    pub(crate) fn take_record(&mut self, id: &str, is_flexible: bool) -> Option<TransactionLogValue> {
+        self.by_id.get_mut(id)?.take_record(is_flexible)
     }
+}
+
+/// Forgets an id, as a coordinator does after `transactional.id.expiration.ms`. Says if it was there and idle.
+pub(crate) fn forget(state: &mut State, id: &str, now: Instant) -> bool {
+    let is_idle = state.transactions.by_id.get(id).is_some_and(|txn| txn.is_expired(i64::MAX, 0));
+    let forgotten = is_idle.then(|| state.transactions.by_id.remove_entry(id)).flatten();
+    if let Some((id, _)) = &forgotten {
+        log::forget_transaction(state, id, now);
+    }
+    forgotten.is_some()
 }
 
 /// Why a node does not answer for an id: another one coordinates it, or it is still reading what it must know.
@@ -150,7 +160,10 @@ pub(crate) fn initialise(
         .entry(id.clone())
         .or_insert_with(|| Transaction::new(ids.allocate(node).producer_id, timeout_ms, wall_ms));
     match transaction.initialise(expected, timeout_ms, wall_ms, || ids.allocate(node).producer_id)? {
-        Initialised::Ready(producer) => Ok(producer),
+        Initialised::Ready(producer) => {
+            log::write_transaction(state, id, now);
+            Ok(producer)
+        }
         Initialised::Open => {
             abort(state, node, id, now);
             Err(ErrorCode::CONCURRENT_TRANSACTIONS)
@@ -176,7 +189,8 @@ pub(crate) fn add_partitions(
     let wall_ms = state.clock.millis(now);
     known(state, node, id, now)?;
     unwritable::check(state, id)?;
-    unwritable::change(state, id, protocol, |_, transaction| transaction.add(producer, partitions, wall_ms))?;
+    unwritable::change(state, id, protocol, |_, transaction| transaction.add(producer, partitions, protocol, wall_ms))?;
+    log::write_transaction(state, id, now);
     sweep::ensure(state, now);
     Ok(())
 }
@@ -220,6 +234,7 @@ pub(crate) fn end(
     match ended {
         Ended::Repeated(producer) => Ok(producer),
         Ended::Decided(producer) => {
+            log::write_transaction(state, id, now);
             markers::tell(state, id, now);
             Ok(producer)
         }
@@ -232,6 +247,7 @@ fn abort(state: &mut State, node: i32, id: &Str, now: Instant) {
     let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
     if let Some(transaction) = transactions.by_id.get_mut(id) {
         transaction.fence(protocol, wall_ms, || ids.allocate(node).producer_id);
+        log::write_transaction(state, id, now);
         markers::tell(state, id, now);
     }
 }
@@ -271,6 +287,12 @@ fn known<'a>(state: &'a mut State, node: i32, id: &Str, now: Instant) -> Result<
 pub(crate) fn forget_expired(state: &mut State, now: Instant) {
     let Some(looked_ms) = state.clock.last_multiple_ms(now, sweep::FORGET_INTERVAL) else { return };
     let expiration_ms = state.config.transactional_id_expiration_ms;
-    let Transactions { by_id, unwritable, .. } = &mut state.transactions;
-    by_id.retain(|id, txn| unwritable.contains(id) || !txn.is_expired(looked_ms, expiration_ms));
+    let is_expired = |transaction: &Transaction| transaction.is_expired(looked_ms, expiration_ms);
+    let Transactions { by_id, unwritable, .. } = &state.transactions;
+    let expired = by_id.iter().filter(|(id, it)| !unwritable.contains(*id) && is_expired(it));
+    let expired: Vec<Str> = expired.map(|(id, _)| id.clone()).collect();
+    for id in expired {
+        state.transactions.by_id.remove(&id);
+        log::forget_transaction(state, &id, now);
+    }
 }

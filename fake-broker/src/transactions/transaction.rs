@@ -90,8 +90,10 @@ pub(crate) struct Transaction {
     /// When the transaction began, or -1.
     start_ms: i64,
     update_ms: i64,
-    /// How the transaction was ended.
+    /// How the transaction was ended, or its last partition added.
     protocol: Protocol,
+    /// Whether this state is not in the coordinator's log yet.
+    is_unwritten: bool,
 }
 
 impl Transaction {
@@ -108,6 +110,7 @@ impl Transaction {
             start_ms: -1,
             update_ms: now_ms,
             protocol: Protocol::Plain,
+            is_unwritten: false,
         }
     }
 
@@ -174,6 +177,7 @@ impl Transaction {
         &mut self,
         producer: IdAndEpoch,
         partitions: BTreeSet<(Str, i32)>,
+        protocol: Protocol,
         now_ms: i64,
     ) -> Result<(), ErrorCode> {
         if self.state.is_preparing() {
@@ -189,6 +193,7 @@ impl Transaction {
         }
         self.partitions.extend(partitions);
         self.previous_id = self.producer.producer_id;
+        self.protocol = protocol;
         self.enter(TransactionState::Ongoing, now_ms);
         Ok(())
     }
@@ -383,6 +388,7 @@ impl Transaction {
     fn enter(&mut self, state: TransactionState, now_ms: i64) {
         self.state = state;
         self.update_ms = now_ms;
+        self.is_unwritten = true;
     }
 }
 
@@ -434,5 +440,6 @@ fn is_used_up(epoch: i16) -> bool {
     epoch >= LAST_USABLE_EPOCH
 }
 
+mod record;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,12 @@ const DIRTY: (&str, &str) = ("min.cleanable.dirty.ratio", "0.01");
 const COMPACT: (&str, &str) = ("cleanup.policy", "compact");
 
 /// A batch of records with these keys and values, at one time.
-fn keyed(codec: Compression, timestamp: i64, records: &[(&str, Option<&str>)], stamp: Option<Stamp>) -> Bytes {
+pub(crate) fn keyed(
+    codec: Compression,
+    timestamp: i64,
+    records: &[(&str, Option<&str>)],
+    stamp: Option<Stamp>,
+) -> Bytes {
     let mut builder = BatchBuilder::new();
     for (key, value) in records {
         let (key, value) = (Some(key.as_bytes()), value.map(str::as_bytes));
@@ -33,12 +38,12 @@ fn keyed(codec: Compression, timestamp: i64, records: &[(&str, Option<&str>)], s
     sealed.bytes()
 }
 
-fn plain(timestamp: i64, records: &[(&str, Option<&str>)]) -> Bytes {
+pub(crate) fn plain(timestamp: i64, records: &[(&str, Option<&str>)]) -> Bytes {
     keyed(Compression::None, timestamp, records, None)
 }
 
 /// All batches of a log, segment by segment.
-async fn batches(wire: &mut Wire, topic: &Topic) -> Vec<Batch> {
+pub(crate) async fn batches(wire: &mut Wire, topic: &Topic) -> Vec<Batch> {
     let mut all: Vec<Batch> = Vec::new();
     let mut offset = earliest(wire, topic).await;
     loop {
@@ -66,7 +71,7 @@ async fn contents(wire: &mut Wire, topic: &Topic) -> Vec<(i64, Str, Option<Str>)
 }
 
 /// The same in short: `0 k1=a`, and `1 k1` for a tombstone.
-async fn told(wire: &mut Wire, topic: &Topic) -> Vec<String> {
+pub(crate) async fn told(wire: &mut Wire, topic: &Topic) -> Vec<String> {
     let line = |(offset, key, value): (i64, Str, Option<Str>)| match value {
         Some(value) => format!("{offset} {key}={value}"),
         None => format!("{offset} {key}"),
@@ -104,7 +109,7 @@ async fn until_earliest(wire: &mut Wire, topic: &Topic, offset: i64) {
     panic!("the log begins at {}", earliest(wire, topic).await);
 }
 
-async fn compacted(target: &Target, more: &[(&str, &str)]) -> (Topic, Wire) {
+pub(crate) async fn compacted(target: &Target, more: &[(&str, &str)]) -> (Topic, Wire) {
     let settings: Vec<_> = [COMPACT, SEGMENT, DIRTY].iter().chain(more).copied().collect();
     (target.topic_with(1, &settings).await, target.connect().await)
 }

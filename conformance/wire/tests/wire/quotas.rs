@@ -345,3 +345,77 @@ fn makers_of_topics_are_refused_when_they_made_too_many() {
         assert_eq!(old.topics[0].error_code, 0, "who does not know the error only waits");
     });
 }
+
+/// KIP-124. How much time a request takes is the broker's to say: sooner or later it is too much.
+#[test]
+fn too_much_time_of_threads_is_throttled() {
+    run(async |secured| {
+        let topic = secured.target.topic(1).await;
+        let mut wire = limited(&secured, &topic.name, vec![op("request_percentage", 0.01)]).await;
+        let request = MetadataRequest { topics: Some(Vec::new()), ..MetadataRequest::default() };
+
+        let mut throttle_ms = 0;
+        for _ in 0..500 {
+            throttle_ms = wire.call(request.clone(), 12).await.throttle_time_ms;
+            if throttle_ms > 0 {
+                break;
+            }
+        }
+
+        assert!((1..=1_000).contains(&throttle_ms), "{throttle_ms}: no longer than a window");
+        let muted = muted(&mut wire).await;
+        assert!(muted.as_millis() + 50 >= u128::from(throttle_ms.unsigned_abs()), "{muted:?}");
+    });
+}
+
+/// KIP-124. A fetch that comes when the time is used up is answered without records.
+#[test]
+fn fetch_without_time_left_is_empty() {
+    run(async |secured| {
+        let topic = secured.target.topic(1).await;
+        let mut wire = limited(&secured, &topic.name, vec![op("request_percentage", 0.01)]).await;
+        wire.call(produce(&topic.name, 100, -1), 9).await;
+        let partition = FetchPartition { partition_max_bytes: 1 << 20, ..FetchPartition::default() };
+        let topics = vec![FetchTopic { topic: topic.name.clone(), partitions: vec![partition], ..Default::default() }];
+        let request = FetchRequest { max_bytes: 1 << 20, topics, ..FetchRequest::default() };
+
+        for _ in 0..500 {
+            let answer = wire.call(request.clone(), 11).await;
+            if answer.throttle_time_ms > 0 {
+                assert!(answer.responses.is_empty());
+                return;
+            }
+            assert_eq!(answer.responses.len(), 1);
+        }
+        panic!("it is never too much");
+    });
+}
+
+/// KIP-612. Ten in ten seconds are allowed; who comes too often is let in, and sent away unheard.
+#[test]
+fn who_connects_too_often_is_sent_away() {
+    run(async |secured| {
+        let mut admin = secured.login("admin").await;
+        let (address, _first) = secured.dial_from_elsewhere().await;
+        let ip = vec![part("ip", Some(&address.into()))];
+        let told = alter(&mut admin, ip.clone(), vec![op("connection_creation_rate", 1.0)]).await;
+        assert_eq!(told.error_code, 0, "{:?}", told.error_message);
+        // A broker takes a little longer to act by what it knows.
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
+
+        let mut served = 0;
+        loop {
+            let mut wire = Wire::over(secured.dial_from_elsewhere().await.1);
+            let sent = MetadataRequest { topics: Some(Vec::new()), ..MetadataRequest::default() };
+            if wire.try_send(sent, 12).await.is_err() || wire.byte().await.is_none() {
+                break;
+            }
+            served += 1;
+            assert!(served < 30, "it is never too often");
+        }
+
+        let remove = OpData { remove: true, ..op("connection_creation_rate", 0.0) };
+        assert_eq!(alter(&mut admin, ip, vec![remove]).await.error_code, 0);
+        assert!((9..=10).contains(&served), "{served} were served");
+    });
+}

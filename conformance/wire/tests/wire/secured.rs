@@ -12,12 +12,14 @@
 //! `admin` may do everything, and so may whoever comes through a listener that asks for nothing. `alice` and `bob` may
 //! do nothing, until they are given something.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use krafka_fake_broker::{ClientAuth, FakeCluster, FakeClusterBuilder, SecurityProtocol, ServerTls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpSocket;
 use tokio_rustls::TlsConnector;
 
 use crate::logins;
@@ -89,6 +91,19 @@ impl Secured {
     pub(crate) async fn dial(&self, listener: SecurityProtocol) -> Box<dyn Stream> {
         let (host, port) = self.address(listener);
         self.target.dial(&host, port).await
+    }
+
+    /// Opens streams to the plain listener from an address that no other test comes from, if that can be: all clients
+    /// of a fake come from one, and each test has a fake of its own. Returns the address as well.
+    pub(crate) async fn dial_from_elsewhere(&self) -> (&'static str, Box<dyn Stream>) {
+        let (host, port) = self.address(SecurityProtocol::Plaintext);
+        if self.fake.is_some() {
+            return ("127.0.0.1", self.target.dial(&host, port).await);
+        }
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from(([127, 0, 0, 2], 0))).expect("an address of this machine's own");
+        let server = format!("{host}:{port}").parse().expect("an address");
+        ("127.0.0.2", Box::new(socket.connect(server).await.expect("the broker is up")))
     }
 
     /// Where a listener is.

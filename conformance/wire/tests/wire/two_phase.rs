@@ -78,7 +78,7 @@ async fn participant(target: &Target, timeout_ms: i32) -> Producer {
     producer
 }
 
-/// FI-09, TX-36. The coordinator looks every ten seconds for transactions that are too old.
+/// FI-09d, TX-36. The coordinator looks every ten seconds for transactions that are too old.
 #[test]
 fn no_timeout_aborts_a_transaction_of_two_phases() {
     run_with_two_phases(async |secured| {

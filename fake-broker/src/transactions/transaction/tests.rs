@@ -29,7 +29,7 @@ fn in_state(state: TransactionState, protocol: Protocol) -> Transaction {
     if state == TransactionState::Empty {
         return transaction;
     }
-    transaction.add(id(7, 4), BTreeSet::from([partition()]), NOW).expect("nothing is open");
+    transaction.add(id(7, 4), BTreeSet::from([partition()]), Protocol::Plain, NOW).expect("nothing is open");
     if state == TransactionState::Ongoing {
         return transaction;
     }
@@ -111,7 +111,7 @@ fn partitions_are_added_in_every_state_but_near_the_end() {
     for state in TransactionState::ALL {
         let mut transaction = in_state(state, Protocol::Plain);
         let other = BTreeSet::from([(Str::from("topic"), 1)]);
-        let added = transaction.add(id(7, 4), other, NOW + 1);
+        let added = transaction.add(id(7, 4), other, Protocol::Plain, NOW + 1);
 
         if state.is_preparing() {
             assert_eq!(added, Err(ErrorCode::CONCURRENT_TRANSACTIONS));
@@ -120,9 +120,9 @@ fn partitions_are_added_in_every_state_but_near_the_end() {
         assert_eq!((added, transaction.state()), (Ok(()), TransactionState::Ongoing));
         let began = if state == TransactionState::Ongoing { NOW } else { NOW + 1 };
         assert_eq!(transaction.start_ms(), began, "{state:?}");
-        let foreign = transaction.add(id(9, 4), BTreeSet::new(), NOW);
+        let foreign = transaction.add(id(9, 4), BTreeSet::new(), Protocol::Plain, NOW);
         assert_eq!(foreign, Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING));
-        assert_eq!(transaction.add(id(7, 3), BTreeSet::new(), NOW), Err(ErrorCode::PRODUCER_FENCED));
+        assert_eq!(transaction.add(id(7, 3), BTreeSet::new(), Protocol::Plain, NOW), Err(ErrorCode::PRODUCER_FENCED));
     }
 }
 
@@ -202,7 +202,7 @@ fn used_up_epochs_rotate_the_producer_id() {
 fn used_up_epochs_rotate_the_producer_id_at_the_end_of_a_transaction() {
     let (last, protocol) = (id(7, LAST_USABLE_EPOCH), Protocol::EpochPerTransaction);
     let mut transaction = worn();
-    transaction.add(last, BTreeSet::new(), NOW).expect("nothing is open");
+    transaction.add(last, BTreeSet::new(), Protocol::Plain, NOW).expect("nothing is open");
 
     assert_eq!(transaction.end(last, true, protocol, NOW, || 8), Ok(Ended::Decided(id(8, 0))));
     assert_eq!(transaction.producer(), id(7, i16::MAX), "which the marker carries");
@@ -217,7 +217,7 @@ fn used_up_epochs_rotate_the_producer_id_at_the_end_of_a_transaction() {
 fn last_epoch_is_fenced_by_the_one_above() {
     for protocol in [Protocol::Plain, Protocol::EpochPerTransaction] {
         let mut transaction = worn();
-        transaction.add(id(7, LAST_USABLE_EPOCH), BTreeSet::new(), NOW).expect("nothing is open");
+        transaction.add(id(7, LAST_USABLE_EPOCH), BTreeSet::new(), Protocol::Plain, NOW).expect("nothing is open");
 
         transaction.fence(protocol, NOW, || 8);
         transaction.complete(NOW);

@@ -1,0 +1,154 @@
+//! Settings by Kafka's names and in its words, as a broker's file has them: for the program, and for whoever has them
+//! as text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use krafka_protocol::Str;
+
+use super::FakeClusterBuilder;
+use crate::config::MigrationPolicy;
+use crate::configs::broker;
+use crate::faults::KafkaVersion;
+use crate::security::principal::Principal;
+
+/// Why a setting is refused, in words.
+type Refused = String;
+
+impl FakeClusterBuilder {
+    /// Sets a config of all brokers by Kafka's name of it: through the method that is there for it, or else as
+    /// [`broker_config`](Self::broker_config) does.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// ```
+    /// use krafka_fake_broker::FakeCluster;
+    ///
+    /// let builder = FakeCluster::builder().property("transaction.max.timeout.ms", "60000").unwrap();
+    /// assert!(builder.property("transaction.max.timeout.msec", "60000").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// In words, if no broker of Kafka 3.9 to 4.4 has such a config, or it cannot have that value.
+    pub fn property(mut self, name: &str, value: &str) -> Result<Self, Refused> {
+        let config = &mut self.config;
+        match name {
+            "allow.everyone.if.no.acl.found" => config.acls.allow_everyone_if_no_acl_found = parse(name, value)?,
+            "auto.create.topics.enable" => config.auto_create_topics = parse(name, value)?,
+            "connection.failed.authentication.delay.ms" => config.logins.failure_delay = millis(name, value)?,
+            "connections.max.reauth.ms" => {
+                // 0 stands for never.
+                config.logins.max_reauth = Some(millis(name, value)?).filter(|lifetime| !lifetime.is_zero());
+            }
+            "default.replication.factor" => self.replication_factor = Some(parse(name, value)?),
+            "delegation.token.secret.key" => config.logins.tokens.secret = Some(Str::from(value)),
+            "group.consumer.assignment.interval.ms" => {
+                config.group_consumer_assignment_interval = millis(name, value)?;
+            }
+            "group.consumer.heartbeat.interval.ms" => config.group_consumer_heartbeat_interval = millis(name, value)?,
+            "group.consumer.max.size" => config.group_consumer_max_size = parse(name, value)?,
+            "group.consumer.migration.policy" => {
+                let policy = match value {
+                    "disabled" => MigrationPolicy::Disabled,
+                    "upgrade" => MigrationPolicy::Upgrade,
+                    "downgrade" => MigrationPolicy::Downgrade,
+                    "bidirectional" => MigrationPolicy::Bidirectional,
+                    _ => return Err(refused(name, value, "it is disabled, upgrade, downgrade or bidirectional")),
+                };
+                config.group_consumer_migration_policy = Some(policy);
+            }
+            "group.consumer.regex.refresh.interval.ms" => {
+                config.group_consumer_regex_refresh_interval = millis(name, value)?;
+            }
+            "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = millis(name, value)?,
+            "group.initial.rebalance.delay.ms" => config.group_initial_rebalance_delay = millis(name, value)?,
+            "group.max.session.timeout.ms" => config.group_max_session_timeout = millis(name, value)?,
+            "group.max.size" => config.group_max_size = parse(name, value)?,
+            "group.min.session.timeout.ms" => config.group_min_session_timeout = millis(name, value)?,
+            "group.share.max.share.sessions" => config.share_session_slots = parse(name, value)?,
+            "max.incremental.fetch.session.cache.slots" => config.fetch_session_slots = parse(name, value)?,
+            "num.partitions" => config.default_partitions = parse(name, value)?,
+            "offset.metadata.max.bytes" => config.offset_metadata_max_bytes = parse(name, value)?,
+            "offsets.retention.check.interval.ms" => config.offsets_retention_check_interval = millis(name, value)?,
+            "offsets.retention.minutes" => {
+                let minutes: u32 = parse(name, value)?;
+                config.offsets_retention = Duration::from_secs(60 * u64::from(minutes));
+            }
+            "producer.id.expiration.ms" => config.producer_id_expiration_ms = parse(name, value)?,
+            "replica.selector.class" => {
+                config.rack_aware_replica_selector = value.ends_with("RackAwareReplicaSelector")
+            }
+            "super.users" => {
+                for user in value.split(';').map(str::trim).filter(|user| !user.is_empty()) {
+                    let user = Principal::parse(user).ok_or_else(|| refused(name, value, "a user is User:name"))?;
+                    config.acls.super_users.insert(user);
+                }
+            }
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms" => {
+                config.transaction_abort_interval = millis(name, value)?.max(Duration::from_millis(1));
+            }
+            "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = parse(name, value)?,
+            "transaction.two.phase.commit.enable" => config.two_phase_commit = parse(name, value)?,
+            "transactional.id.expiration.ms" => config.transactional_id_expiration_ms = parse(name, value)?,
+            "unstable.api.versions.enable" => config.unstable_api_versions = parse(name, value)?,
+            _ => {
+                let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
+                let known = known.ok_or_else(|| format!("no broker has a config '{name}'"))?;
+                known.definition.check(value).map_err(|reason| refused(name, value, reason))?;
+                return Ok(self.broker_config(name, value));
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn parse<T: FromStr>(name: &str, value: &str) -> Result<T, Refused>
+where
+    T::Err: Display,
+{
+    value.trim().parse().map_err(|error: T::Err| refused(name, value, error))
+}
+
+fn millis(name: &str, value: &str) -> Result<Duration, Refused> {
+    parse(name, value).map(Duration::from_millis)
+}
+
+fn refused(name: &str, value: &str, reason: impl Display) -> Refused {
+    format!("{name} cannot be '{value}': {reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &str, value: &str) -> Result<FakeClusterBuilder, Refused> {
+        FakeClusterBuilder::default().property(name, value)
+    }
+
+    #[test]
+    fn settings_have_kafkas_names() {
+        let builder = set("transaction.max.timeout.ms", "60000").expect("a setting");
+        assert_eq!(builder.config.transaction_max_timeout_ms, 60_000);
+        let builder = set("offsets.retention.minutes", "2").expect("a setting");
+        assert_eq!(builder.config.offsets_retention, Duration::from_secs(120));
+        let builder = set("super.users", "User:a; User:b").expect("a setting");
+        assert_eq!(builder.config.acls.super_users.len(), 2);
+        let builder = set("log.retention.hours", "3").expect("a setting");
+        assert_eq!(builder.config.properties.get("log.retention.hours").map(|value| &**value), Some("3"));
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        let refusals = [
+            ("log.retention.our", "3", "no broker has a config 'log.retention.our'"),
+            ("num.partitions", "many", "num.partitions cannot be 'many': invalid digit found in string"),
+            ("super.users", "alice", "super.users cannot be 'alice': a user is User:name"),
+        ];
+        for (name, value, words) in refusals {
+            assert_eq!(set(name, value).err().as_deref(), Some(words));
+        }
+        assert!(set("log.retention.hours", "soon").is_err());
+    }
+}
