@@ -43,6 +43,10 @@ conformance cluster *args:
 agreements *args:
     conformance/agreements {{args}}
 
+# Which wire tests judge which scenario and which API, by the marks in them; writes conformance/COVERAGE.md.
+coverage:
+    KRAFKA_WRITE_COVERAGE=1 cargo test -q -p conformance-wire coverage
+
 # Clients that others wrote against the fake, compared with what real Kafka said; `just interop --as-version 3.9`.
 interop *args:
     conformance/interop/interop {{args}}

@@ -82,7 +82,7 @@ fn ids(text: impl AsRef<str>) -> BTreeSet<String> {
     let is_id = |word: &&str| {
         let Some((group, number)) = word.split_once('-') else { return false };
         let digits = number.trim_end_matches(|c: char| c.is_ascii_lowercase());
-        GROUPS.contains(&group)
+        GROUPS.iter().any(|(name, _)| *name == group)
             && digits.len() == 2
             && number.len() <= 3
             && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,11 +1,12 @@
-//! Which test judges which scenario, and which API: by the marks in the tests.
+//! Which test judges which scenario, and which API: `conformance/COVERAGE.md`, made of the marks in the tests.
 //!
 //! `rules.tsv` has the scenarios of the groups LE, BY and FI, and the reason where one does not judge a broker. A test
 //! takes a scenario on by naming its id in its doc comment, or in the first lines of its file for all tests of that
 //! file. A scenario without a test fails here, and so does an id that is not on the list, and an API that the fake
-//! serves and no test sends.
+//! serves and no test sends. `just coverage` writes the page anew.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use krafka_fake_broker::FakeCluster;
@@ -20,12 +21,26 @@ use marks::{Marks, source_files};
 /// The scenarios: an id, what it says, and perhaps why no test of the fake's has it.
 const RULES: &str = include_str!("rules.tsv");
 
-/// The groups of scenarios: leaders that move, bytes that nobody should send, what the fake must prove.
-const GROUPS: [&str; 3] = ["LE", "BY", "FI"];
+/// The environment variable that asks for the page to be written.
+const WRITE: &str = "KRAFKA_WRITE_COVERAGE";
+
+/// What stands above the tables.
+const INTRODUCTION: &str = "\
+# Coverage
+
+Which tests judge which scenario and which API. Made of the marks in the tests by `just coverage`: do not edit. Where each
+test holds, on the fake and on real Kafka, is in [AGREEMENTS.md](AGREEMENTS.md). Names without a crate are tests of
+`conformance/wire/tests/wire`.
+";
+
+/// What a group of scenarios is about.
+const GROUPS: [(&str, &str); 3] =
+    [("LE", "Leaders that move"), ("BY", "Bytes that nobody should send"), ("FI", "What the fake must prove")];
 
 /// One line of the list.
 struct Rule {
     id: &'static str,
+    says: &'static str,
     reason: Option<&'static str>,
 }
 
@@ -35,8 +50,7 @@ fn rules() -> Vec<Rule> {
         .map(|line| {
             let mut parts = line.split('\t');
             let mut next = || parts.next().filter(|part| !part.is_empty());
-            let (id, _says) = (next().expect("an id"), next().expect("what it says"));
-            Rule { id, reason: next() }
+            Rule { id: next().expect("an id"), says: next().expect("what it says"), reason: next() }
         })
         .collect()
 }
@@ -71,6 +85,46 @@ fn senders() -> BTreeMap<ApiKey, BTreeSet<String>> {
         }
     }
     senders
+}
+
+/// The tests that name an id, in one cell.
+fn told(marks: &Marks, id: &str) -> String {
+    marks.of(id).iter().map(|test| format!("`{test}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn page() -> String {
+    let (rules, marks) = (rules(), marks());
+    let mut page = INTRODUCTION.to_owned();
+    for (group, about) in GROUPS {
+        let of_group = rules.iter().filter(|rule| rule.id.starts_with(group));
+        let (judged, excused): (Vec<_>, Vec<_>) = of_group.clone().partition(|rule| rule.reason.is_none());
+        write!(
+            page,
+            "\n## {about} ({group})\n\n{} of {} judge the fake.\n\n| id | rule | tests |\n| --- | --- | --- |\n",
+            judged.len(),
+            judged.len() + excused.len()
+        )
+        .expect("a string has room");
+        // Some tests are about several items of a rule, and name the rule.
+        let families: BTreeSet<_> = rules.iter().map(|rule| &rule.id[..5]).collect();
+        for family in families {
+            let tests = told(&marks, family);
+            if family.starts_with(group) && !tests.is_empty() && !rules.iter().any(|rule| rule.id == family) {
+                writeln!(page, "| {family} | as a whole | {tests} |").expect("a string has room");
+            }
+        }
+        for Rule { id, says, reason } in of_group {
+            let tests = told(&marks, id);
+            let cell = reason.map_or(tests, |reason| format!("none: {reason}"));
+            writeln!(page, "| {id} | {says} | {cell} |").expect("a string has room");
+        }
+    }
+    page += "\n## APIs\n\nWhich files of wire tests send each API that the fake serves.\n\n| API | files |\n| --- | --- |\n";
+    for (key, files) in senders() {
+        let files = files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+        writeln!(page, "| {} {} | {files} |", key.code(), key.name()).expect("a string has room");
+    }
+    page
 }
 
 #[test]
@@ -110,4 +164,16 @@ fn each_api_that_is_served_is_sent_by_a_test() {
         assert!(served.len() > 70, "{served:?}");
         assert_eq!(unsent, [&ApiKey::Produce; 0]);
     });
+}
+
+#[test]
+fn page_is_what_the_marks_say() {
+    let (path, page) = (repository().join("conformance/COVERAGE.md"), page());
+
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&path, &page).expect("the page can be written");
+    }
+
+    let written = std::fs::read_to_string(&path).expect("the page is there");
+    assert!(written == page, "conformance/COVERAGE.md is not what the tests say: run `just coverage`");
 }
