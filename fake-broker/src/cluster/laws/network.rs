@@ -20,10 +20,11 @@ const RULES: &[&str] = &[
 /// No network makes the machine panic, late or unsound, and a copy of it does the same; nor does a restore.
 #[test]
 fn machine_stands_a_bad_network_and_going_back() {
+    let mut sights = Sights::default();
     for seed in seeds() {
         let mut run = Run::new(seed, some_time());
         let (mut twin, mut twin_now) = (run.cluster.clone(), run.now);
-        let (mut then, mut seen) = (run.cluster.clone(), Seen::default());
+        let (mut then, mut seen) = (run.cluster.clone(), Seen::new(&mut sights));
         for step in 0..STEPS {
             match run.chance.below(12) {
                 0 | 1 => {
@@ -41,7 +42,7 @@ fn machine_stands_a_bad_network_and_going_back() {
                 4 if run.one_in(4) => {
                     run.cluster.restore(&then, run.now);
                     twin.restore(&then, twin_now);
-                    seen = Seen::default();
+                    seen.forget();
                 }
                 _ => {}
             }

@@ -67,6 +67,11 @@ impl<'a> Seen<'a> {
         Self { partitions: BTreeMap::new(), sights }
     }
 
+    /// Forgets what it saw: the cluster goes back to what it was before.
+    pub(super) fn forget(&mut self) {
+        self.partitions.clear();
+    }
+
     /// Checks every partition, alone and against what it was before this happened.
     pub(super) fn assert_sound(&mut self, cluster: &Cluster, happening: &Happening) {
         let state = cluster.state();
