@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use conformance::cross_checks;
+use conformance::doors::Doors;
 use conformance::java::Jars;
 use conformance::provider::Cluster;
 use conformance::report::{self, Line};
@@ -20,7 +21,7 @@ usage: conformance CLUSTER [--nodes N] [--story NAME]... [--no-java]
                  external: the cluster behind KRAFKA_BOOTSTRAP
   --nodes N      how many nodes a started cluster has (default: 3 for fake, else 1)
   --story NAME   only this story (may be given several times), and no cross-checks
-  --no-java      without the cross-checks with Java's console tools";
+  --no-java      without the cross-checks with Java's console tools, and the ways in by SASL and TLS";
 
 struct Options {
     cluster: String,
@@ -82,6 +83,12 @@ fn suite(options: &Options) -> Result<Vec<Line>> {
             check(format!("we read java {}'s, {codec}", jars.version()), &javas);
         }
         std::fs::remove_dir_all(&home)?;
+        if let Cluster::Local(kafka) = &cluster {
+            let doors = Doors::start(kafka.version())?;
+            for (name, try_it) in doors.checks() {
+                check(name, &*try_it);
+            }
+        }
     }
     Ok(lines)
 }

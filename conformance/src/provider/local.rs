@@ -63,7 +63,9 @@ impl LocalKafka {
         &self.bootstrap
     }
 
-    pub(crate) fn version(&self) -> &str {
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> &str {
         self.jars.version()
     }
 
