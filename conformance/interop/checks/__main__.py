@@ -17,7 +17,7 @@ except lib.Fail as e:
 except BaseException as e:
     traceback.print_exc()
     verdict = ("FAIL", f"{type(e).__name__}: {e}")
-pathlib.Path(job["verdict"]).write_text(json.dumps(verdict))
+pathlib.Path(job["verdict"]).write_text(json.dumps((*verdict, ctx.said)))
 sys.stdout.flush()
 # librdkafka's threads may hang on a broken broker; the verdict is written, so end here.
 import os

@@ -1,5 +1,5 @@
 """What the checks share: the registry, the context of one check, and helpers over librdkafka."""
-import contextlib, dataclasses, os, pathlib, socket, struct, subprocess, threading, time
+import contextlib, dataclasses, os, pathlib, re, socket, struct, subprocess, threading, time
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or HOME.parent.parent / "target").resolve() / "interop"  # what setup installs, and what is built
@@ -156,13 +156,22 @@ class Ctx:
     def __init__(self, name, bootstrap, run, apis, options, scale=1.0, step_file=None):
         self.check, self.bootstrap, self.run, self.apis, self.options = name, bootstrap, run, apis, options
         self.scale, self.step_file, self.began, self._brokers = scale, step_file, time.time(), None
-        self.serial, self._admin, self.single = 0, None, set()
+        self.serial, self._admin, self.single, self.said = 0, None, set(), []
 
     def step(self, text):
         """Says what is going on, so that a timeout can name it."""
         print(f"[{time.time() - self.began:6.2f}] {text}", flush=True)
         if self.step_file:
             pathlib.Path(self.step_file).write_text(text)
+
+    def say(self, lines):
+        """Adds lines to the transcript, which must be that of real Kafka but for what no two clusters share."""
+        ours = self.name_of_check()
+        self.said += [plain(line.replace(ours, "OURS").replace(ours.replace("-", "."), "OURS")) for line in lines]
+
+    def name_of_check(self):
+        """What all names of this check begin with."""
+        return f"{self.run}-{self.check}"
 
     def file(self, name, text):
         """A file in this check's own folder, which the driver removes."""
@@ -173,7 +182,7 @@ class Ctx:
     def name(self, suffix=""):
         """A name of this run's and this check's own, for a topic, group, user or transactional id."""
         self.serial += 1
-        return f"{self.run}-{self.check}-{suffix or self.serial}"
+        return f"{self.name_of_check()}-{suffix or self.serial}"
 
     def has(self, key, version=0):
         return self.apis.get(key, (0, -1))[1] >= version
@@ -315,6 +324,24 @@ class Ctx:
     def tool(self, version, name, *args, **kw):
         """One of Kafka's command line tools, by its class name (bare: looked up by real-kafka)."""
         return self.command([HOME.parent / "real-kafka", "tool", version, name, *args], **kw)
+
+
+# What differs from one cluster to the next, and from one run to the next: addresses, ids, times, who coordinates, and
+# the order of what has none.
+UNLIKE = [(r"127\.0\.0\.1:\d+", "HOST"), (r"\b1\d{12}\b", "TIME"), (r"rack: [\w-]+", "rack: R"),
+          (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"), (r"\b(topicId|memberId)=[\w-]{22}\b", r"\1=ID"),
+          (r"coordinator=HOST \(id: \d+", "coordinator=HOST (id: N"), (r"Local controller \d+", "Local controller N"),
+          (r"producerId=\d+", "producerId=N"), (r"sent to broker \d+", "sent to broker N")]
+
+
+def plain(line):
+    """A line of a transcript without what differs from one cluster to the next."""
+    for what, instead in UNLIKE:
+        line = re.sub(what, instead, line)
+    sort = lambda found: ", ".join(sorted(re.split(", ?", found.group())))
+    for name in ("authorizedOperations=\\[", "topicPartitions=", "entries=\\{", "partitions: \\["):
+        line = re.sub(f"(?<={name})[^\\])}}]+", sort, line)
+    return line
 
 
 def last_words(text):

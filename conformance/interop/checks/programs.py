@@ -52,6 +52,26 @@ java("admin", {3: 0, 32: 0, 37: 0, 44: 0, 35: 0, 55: 0, 60: 0} | ADMIN_TOPICS, 1
      "Java's Admin: what no tool asks for.")
 
 
+def everything(part, needs, about):
+    """Registers a part of java/Everything.java, whose transcript must be that of real Kafka."""
+    def run(ctx):
+        p = ctx.tool("4.4.0", HOME / "java/Everything.java", part, ctx.bootstrap, ctx.name("t"), ctx.name("g"),
+                     ok=False, seconds=55)
+        told(p)
+        ctx.say(line.removeprefix("SAID ") for line in p.stdout.splitlines() if line.startswith("SAID "))
+    run.__doc__ = about
+    check(f"java44-{part}-told", needs, 60)(run)
+
+
+everything("topics", BASIC, "What Java's Admin is told of topics, their configs, elections, reassignments.")
+everything("records", BASIC, "What Java's Admin is told of offsets, deleted records and log dirs.")
+everything("groups", CLASSIC | KIP848, "What Java's Admin is told of groups of both protocols and their offsets.")
+everything("share", SHARE, "What Java's Admin is told of share groups and their offsets.")
+everything("transactions", TXN, "What Java's Admin is told of transactions: described, listed, fenced, aborted.")
+everything("cluster", BASIC, "What Java's Admin is told of the cluster: features, configs, metrics.")
+everything("security", BASIC, "What Java's Admin is told of ACLs, quotas, SCRAM credentials and tokens.")
+
+
 def go(name, needs, partitions, about, timeout=30):
     """Registers a check of go/main.go: franz-go."""
     def run(ctx):
