@@ -87,12 +87,12 @@ impl State {
         }
     }
 
-    /// Checks a change of a feature's level.
+    /// Checks a change of a feature's level, and says which it is: none if there is nothing to change.
     ///
     /// # Errors
     ///
     /// Kafka's words for what is wrong with it.
-    pub(crate) fn check_feature(&self, update: &Update<'_>) -> Result<Feature, String> {
+    pub(crate) fn check_feature(&self, update: &Update<'_>) -> Result<Option<Feature>, String> {
         let Update { feature: name, level, upgrade_type } = *update;
         let refuse = |reason: String| Err(format!("Invalid update version {level} for feature {name}. {reason}"));
         let controller = self.nodes.controller();
@@ -103,7 +103,12 @@ impl State {
             return refuse("A feature version cannot be less than 0.".to_owned());
         }
         let Some(feature) = self.feature(name) else {
-            return refuse(format!("Local controller {controller} does not support this feature."));
+            return match level {
+                // What is not there can be taken away in 3.9.
+                0 if self.cluster_version() < KafkaVersion::V4_0 => Ok(None),
+                0 => refuse(format!("Feature {name} not found.")),
+                _ => refuse(format!("Local controller {controller} does not support this feature.")),
+            };
         };
         if level < feature.min || level > feature.max {
             let range = format!("{}-{}", feature.min, feature.max);
@@ -114,7 +119,7 @@ impl State {
             return refuse("Can't downgrade to a newer version.".to_owned());
         }
         if level >= present {
-            return Ok(feature);
+            return Ok(Some(feature));
         }
         match (name, upgrade_type) {
             ("kraft.version", _) => refuse("Can't downgrade the version of this feature.".to_owned()),
@@ -130,7 +135,7 @@ impl State {
                 "Unsupported metadata.version downgrade from {present} to {level}. Unsafe metadata downgrade is not \
                  supported in this version."
             )),
-            _ => Ok(feature),
+            _ => Ok(Some(feature)),
         }
     }
 }

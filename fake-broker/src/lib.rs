@@ -75,6 +75,7 @@ mod telemetry;
 mod timers;
 mod topics;
 mod transactions;
+mod words;
 
 pub use blocking::BlockingFakeCluster;
 pub use builder::FakeClusterBuilder;

@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub(crate) hidden: bool,
     /// Whether the controller knows it: not if it was unregistered while it was down.
     pub(crate) registered: bool,
+    /// The same of the controller on this node.
+    pub(crate) controller_registered: bool,
 }
 
 impl Node {
@@ -48,7 +50,8 @@ impl Node {
         rack: Option<Str>,
         version: KafkaVersion,
     ) -> Self {
-        let (up, registered, fenced, paused, refusing, hidden) = (true, true, false, false, false, false);
+        let (up, registered, controller_registered) = (true, true, true);
+        let (fenced, paused, refusing, hidden) = (false, false, false, false);
         Self {
             host,
             advertised: None,
@@ -62,6 +65,7 @@ impl Node {
             refusing,
             hidden,
             registered,
+            controller_registered,
         }
     }
 
@@ -220,6 +224,7 @@ impl Nodes {
             node.fenced = false;
             // A node that comes up registers.
             node.registered |= up;
+            node.controller_registered |= up;
         });
         if !self.is_up(self.controller) {
             let next = self.nodes.range(self.controller + 1..).chain(&self.nodes).find(|(_, node)| node.up);
@@ -256,6 +261,18 @@ impl Nodes {
     pub(crate) fn unregister(&mut self, id: i32) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.registered = node.up;
+        }
+    }
+
+    /// Whether the controller on a node is known.
+    pub(crate) fn is_registered_controller(&self, id: i32) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.controller_registered)
+    }
+
+    /// Forgets the controller on a node until it comes up; one that is up stays.
+    pub(crate) fn unregister_controller(&mut self, id: i32) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.controller_registered = node.up;
         }
     }
 }

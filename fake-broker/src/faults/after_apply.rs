@@ -63,6 +63,7 @@ pub(crate) fn codes(key: ApiKey) -> &'static [ErrorCode] {
         | ApiKey::AlterUserScramCredentials
         | ApiKey::UpdateFeatures
         | ApiKey::UnregisterBroker
+        | ApiKey::UnregisterController
         | ApiKey::CreateDelegationToken
         | ApiKey::RenewDelegationToken
         | ApiKey::ExpireDelegationToken => CONTROLLED,

@@ -177,6 +177,7 @@ const APIS: &[(ApiKey, Ranges)] = &[
     (ApiKey::DeleteShareGroupOffsets, [NONE, NONE, some(0, 0), some(0, 0), some(0, 0), some(0, 0)]),
     (ApiKey::StreamsGroupTopologyDescriptionUpdate, [NONE, NONE, NONE, NONE, NONE, some(0, 0)]),
     (ApiKey::UnregisterController, [NONE, NONE, NONE, NONE, NONE, some(0, 0)]),
+    (ApiKey::UnregisterController, [NONE, NONE, NONE, NONE, NONE, some(0, 0)]),
 ];
 
 /// The lowest, the highest and the finalized level of each feature, in the same order.

@@ -7,6 +7,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::desk::Refusal;
 use super::{Group, GroupState, Groups, Image};
+use crate::words::words;
 
 /// What a classic group's state is called when there is no such group.
 const DEAD: Str = Str::from_static("Dead");
@@ -75,7 +76,7 @@ impl Groups {
                 self.remove(group_id);
                 Ok(())
             }
-            Some(_) => Err(Refusal::new(ErrorCode::NON_EMPTY_GROUP, ErrorCode::NON_EMPTY_GROUP.message())),
+            Some(_) => Err(Refusal::new(ErrorCode::NON_EMPTY_GROUP, words(ErrorCode::NON_EMPTY_GROUP))),
         }
     }
 

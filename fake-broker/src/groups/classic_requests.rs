@@ -13,6 +13,7 @@ use super::classic::{self, ClassicGroup};
 use super::desk::{Desk, Refusal};
 use super::{Answer, Caller, CommitScope, Committer, Group, Groups, Image, Parked, left};
 use crate::context::RequestId;
+use crate::words::words;
 
 impl Groups {
     /// Whether a member may have the session timeout that it asks for.
@@ -129,7 +130,7 @@ impl Groups {
         match self.groups.get_mut(by.group_id) {
             Some(Group::Classic(group)) => match group.with(&self.config, now, &mut self.answers).check_commit(by) {
                 ErrorCode::NONE => Ok(CommitScope::All),
-                error => Err(Refusal::new(error, error.message())),
+                error => Err(Refusal::new(error, words(error))),
             },
             Some(Group::Consumer(group)) => group.check_commit(by, &desk),
             Some(Group::Streams(group)) => group.check_commit(by).map(|()| CommitScope::All),

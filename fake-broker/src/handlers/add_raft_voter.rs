@@ -9,6 +9,7 @@ use crate::context::{Context, Outcome};
 use crate::quorum::voter_in_words;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &AddRaftVoterRequest) -> Outcome<AddRaftVoterResponse> {
     let added = add(state, cx, request);
@@ -23,7 +24,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &AddRaftVoterRequ
 fn add(state: &mut State, cx: &Context, request: &AddRaftVoterRequest) -> Result<(), (ErrorCode, Option<String>)> {
     let refuse = |code, text: String| Err((code, Some(text)));
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return refuse(code, code.message().to_owned());
+        return refuse(code, words(code).to_owned());
     }
     check_cluster(state, request.cluster_id.as_ref())?;
     let (id, directory) = (request.voter_id, request.voter_directory_id);

@@ -1,6 +1,9 @@
 //! AlterClientQuotas (49): sets quotas and removes them, all of one entity or none. They hold from the next request on.
+//!
+//! Kafka resolves the name of a host that has a quota. The fake asks no name server: it takes what can be a name.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use krafka_protocol::api::alter_client_quotas::{
     AlterClientQuotasRequest, AlterClientQuotasResponse, EntryData, EntryResponse,
@@ -41,6 +44,9 @@ pub(crate) fn handle(
 /// Checks a change, and says whom it is for. The error says in Kafka's words what is wrong with it.
 fn check(entry: &EntryData) -> Result<Entity, String> {
     let entity = Entity::parse(entry.entity.iter().map(|part| (&part.entity_type, &part.entity_name)))?;
+    if let Some(host) = entity.ip.as_ref().and_then(Option::as_ref).filter(|host| !may_resolve(host)) {
+        return Err(format!("{host} is not a valid IP or resolvable host."));
+    }
     let mut seen = BTreeSet::new();
     for op in &entry.ops {
         let key = &op.key;
@@ -63,4 +69,13 @@ fn check(entry: &EntryData) -> Result<Entity, String> {
         }
     }
     Ok(entity)
+}
+
+/// Whether this is an address, or the name of a host that may have one: `.invalid` is reserved for those that have
+/// none.
+fn may_resolve(host: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    host.parse::<IpAddr>().is_ok() || host.split('.').all(is_label) && !host.ends_with(".invalid")
 }

@@ -9,6 +9,7 @@ use super::assignment;
 use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -23,7 +24,7 @@ pub(crate) fn handle(
     };
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
         response.error_code = code.0;
-        response.error_message = Some(Str::from(code.message()));
+        response.error_message = Some(Str::from(words(code)));
         return Outcome::Reply(response);
     }
     for topic in &request.topics {

@@ -14,6 +14,7 @@ use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::security::sasl::scram::{MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism};
 use crate::state::State;
+use crate::words::words;
 
 type Refusal = (ErrorCode, &'static str);
 
@@ -29,7 +30,7 @@ pub(crate) fn handle(
     let upsertions = request.upsertions.iter().map(|upsertion| (&upsertion.name, check_upsertion(upsertion)));
     for (name, refusal) in deletions.chain(upsertions) {
         let refusal = match denied {
-            Some(code) => Some((code, code.message())),
+            Some(code) => Some((code, words(code))),
             None if !seen.insert(name) => {
                 Some((ErrorCode::DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"))
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use krafka_protocol::ErrorCode;
 
+use crate::faults::KafkaVersion;
 use crate::state::State;
 
 /// Why something was refused, for an administrator to read.
@@ -42,11 +43,16 @@ pub(crate) fn check_replication(state: &State, replicas: i16) -> Result<(), Refu
     if usize::try_from(replicas).is_ok_and(|replicas| replicas <= nodes) {
         return Ok(());
     }
+    let or = if state.cluster_version() < KafkaVersion::V4_3 {
+        ""
+    } else {
+        " or some brokers have all their log directories cordoned"
+    };
     Err((
         ErrorCode::INVALID_REPLICATION_FACTOR,
         format!(
             "Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} cannot \
-             be reached because only {nodes} broker(s) are registered."
+             be reached because only {nodes} broker(s) are registered{or}."
         ),
     ))
 }

@@ -9,6 +9,7 @@ use crate::features::GROUP_VERSION;
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -23,7 +24,7 @@ pub(crate) fn handle(
         });
     }
     let answer = match refusal(state, cx, request) {
-        Some(error) => Err(Refusal::new(error, error.message())),
+        Some(error) => Err(Refusal::new(error, words(error))),
         None => {
             let (groups, image) = groups::at(state, cx.node);
             groups.consumer_heartbeat(&image, &cx.into(), request, cx.now)

@@ -10,6 +10,7 @@ use crate::security::acl_filter::{operation_of, pattern_type_of, permission_of};
 use crate::security::acls::{CLUSTER_NAME, NO_AUTHORIZER, Operation, ResourceType, Rule};
 use crate::security::hosts;
 use crate::state::State;
+use crate::words::words;
 
 /// The number that stands for any, of all kinds of numbers, and the pattern type that stands for all that match: for
 /// filters only.
@@ -22,7 +23,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateAclsReques
         return Outcome::Close;
     }
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(request, code, code.message()));
+        return Outcome::Reply(failed(request, code, words(code)));
     }
     if !state.acls.enabled {
         return Outcome::Reply(failed(request, ErrorCode::SECURITY_DISABLED, NO_AUTHORIZER));

@@ -10,6 +10,7 @@ use crate::context::{Context, Outcome};
 use crate::quotas;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// From this version on clients know the error of too many partitions at once (KIP-599).
 const STRICT_QUOTA_VERSION: i16 = 3;
@@ -43,11 +44,10 @@ pub(crate) fn handle(
 
 fn grow(state: &mut State, cx: &Context, topic: &CreatePartitionsTopic, validate_only: bool) -> Result<(), Refusal> {
     if let Some(code) = cx.topic_error(state, Operation::Alter, &topic.name) {
-        return Err((code, code.message().to_owned()));
+        return Err((code, words(code).to_owned()));
     }
     let Some(present) = state.topics.by_name(&topic.name) else {
-        let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-        return Err((code, code.message().to_owned()));
+        return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, String::new()));
     };
     let (id, count) = (present.id, i32::try_from(present.partitions.len()).unwrap_or(i32::MAX));
     if topic.count == count {

@@ -9,6 +9,7 @@ use crate::context::{Context, Outcome};
 use crate::security::acl_filter::{Filter, code_of};
 use crate::security::acls::{NO_AUTHORIZER, Operation, Rule};
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteAclsRequest) -> Outcome<DeleteAclsResponse> {
     let filters: Vec<Filter> = request.filters.iter().map(parse).collect();
@@ -16,7 +17,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteAclsReques
         return Outcome::Close;
     }
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(&filters, code, code.message()));
+        return Outcome::Reply(failed(&filters, code, words(code)));
     }
     if !state.acls.enabled {
         return Outcome::Reply(failed(&filters, ErrorCode::SECURITY_DISABLED, NO_AUTHORIZER));

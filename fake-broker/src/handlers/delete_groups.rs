@@ -10,6 +10,7 @@ use crate::context::{Context, Outcome};
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteGroupsRequest) -> Outcome<DeleteGroupsResponse> {
     let mut seen = BTreeSet::new();
@@ -27,7 +28,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteGroupsRequ
 fn delete(state: &mut State, cx: &Context, group_id: &Str) -> Result<(), Refusal> {
     let refused = cx.group_error(state, Operation::Delete, group_id);
     if let Some(error) = refused.or_else(|| groups::not_coordinator(state, cx, group_id)) {
-        return Err(Refusal::new(error, error.message()));
+        return Err(Refusal::new(error, words(error)));
     }
     state.groups.delete(group_id)?;
     state.offsets.group_deleted(group_id);

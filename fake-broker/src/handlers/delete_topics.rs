@@ -10,6 +10,7 @@ use crate::context::{Context, Outcome};
 use crate::quotas;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// From this version on topics come as a list of names or ids.
 const TOPIC_ID_VERSION: i16 = 6;
@@ -58,11 +59,11 @@ fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(
     };
     let name = found.map(|topic| topic.name.clone()).or_else(|| topic.name.clone());
     if let Some(code) = name.as_deref().and_then(|name| cx.topic_error(state, Operation::Delete, name)) {
-        return Err((code, code.message().to_owned()));
+        return Err((code, words(code).to_owned()));
     }
     let Some(found) = found else {
         let code = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
-        return Err((code, code.message().to_owned()));
+        return Err((code, words(code).to_owned()));
     };
     let (name, id, partitions) = (found.name.clone(), found.id, found.partitions.len());
     quotas::check_mutation(state, cx, partitions, STRICT_QUOTA_VERSION)?;

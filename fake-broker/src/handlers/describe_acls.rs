@@ -10,6 +10,7 @@ use crate::context::{Context, Outcome};
 use crate::security::acl_filter::{Filter, code_of};
 use crate::security::acls::{NO_AUTHORIZER, Operation, Rule};
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeAclsRequest) -> Outcome<DescribeAclsResponse> {
     let filter = Filter {
@@ -25,7 +26,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeAclsRequest)
         return Outcome::Close;
     }
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {
-        return Outcome::Reply(failed(code, code.message()));
+        return Outcome::Reply(failed(code, words(code)));
     }
     if !state.acls.enabled {
         return Outcome::Reply(failed(ErrorCode::SECURITY_DISABLED, NO_AUTHORIZER));

@@ -6,6 +6,7 @@ use krafka_protocol::{DescribeClusterRequest, DescribeClusterResponse, ErrorCode
 use super::operations;
 use crate::context::{Context, Outcome};
 use crate::state::State;
+use crate::words::words;
 
 /// The kinds of nodes that a request may ask for.
 const BROKERS: i8 = 1;
@@ -17,7 +18,7 @@ pub(crate) fn handle(
     request: &DescribeClusterRequest,
 ) -> Outcome<DescribeClusterResponse> {
     if let Some(code) = cx.denied() {
-        return Outcome::Reply(failed(code, code.message()));
+        return Outcome::Reply(failed(code, words(code)));
     }
     match request.endpoint_type {
         BROKERS => {}

@@ -13,6 +13,7 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &State,
@@ -49,7 +50,7 @@ fn describe(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> 
         .filter(|known| *known != ResourceType::Group || state.version_of(cx.node) >= KafkaVersion::V4_0);
     let Some(known) = known else {
         let code = ErrorCode::INVALID_REQUEST;
-        return Err(Refusal::new(code, code.message()));
+        return Err(Refusal::new(code, words(code)));
     };
     let denied = match known {
         ResourceType::Topic => cx.topic_error(state, Operation::DescribeConfigs, name),
@@ -57,7 +58,7 @@ fn describe(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> 
         _ => cx.cluster_error(state, Operation::DescribeConfigs),
     };
     if let Some(code) = denied {
-        return Err(Refusal::new(code, code.message()));
+        return Err(Refusal::new(code, words(code)));
     }
     state.describe_configs(cx.node, known, name)
 }

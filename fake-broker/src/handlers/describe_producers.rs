@@ -11,6 +11,7 @@ use crate::log::producers::ActiveProducer;
 use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -42,11 +43,11 @@ fn describe(
         return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, Some(Str::from(fault))));
     }
     if let Some(error) = cx.partition_error(state, Operation::Read, name, index) {
-        return Err((error, Some(Str::from(error.message()))));
+        return Err((error, Some(Str::from(words(error)))));
     }
     let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     if state.topics.by_name(name).is_none() {
-        return Err((unknown, Some(Str::from(unknown.message()))));
+        return Err((unknown, Some(Str::from(words(unknown)))));
     }
     let swept_ms = state.producers_swept_ms(cx.now);
     let expiration_ms = state.config.producer_id_expiration_ms;

@@ -6,6 +6,7 @@ use krafka_protocol::{DescribeQuorumRequest, DescribeQuorumResponse, ErrorCode, 
 use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 const METADATA_TOPIC: &str = "__cluster_metadata";
 
@@ -13,7 +14,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeQuorumReques
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {
         return Outcome::Reply(DescribeQuorumResponse {
             error_code: code.0,
-            error_message: Some(Str::from(code.message())),
+            error_message: Some(Str::from(words(code))),
             ..DescribeQuorumResponse::default()
         });
     }
@@ -71,7 +72,7 @@ fn unknown(partition_index: i32) -> PartitionResponse {
     PartitionResponse {
         partition_index,
         error_code: code.0,
-        error_message: Some(Str::from(code.message())),
+        error_message: Some(Str::from(words(code))),
         ..PartitionResponse::default()
     }
 }

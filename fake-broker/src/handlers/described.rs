@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// The ids that are asked for, in their order, each once.
 pub(super) fn each_once(ids: &[Str]) -> Vec<Str> {
@@ -23,7 +24,7 @@ pub(super) fn refusal(state: &State, cx: &Context, id: &Str) -> Option<(ErrorCod
     if id.is_empty() {
         return Some((ErrorCode::INVALID_GROUP_ID, None));
     }
-    groups::not_coordinator(state, cx, id).map(|code| (code, Some(code.message().to_owned())))
+    groups::not_coordinator(state, cx, id).map(|code| (code, Some(words(code).to_owned())))
 }
 
 /// The same for a group that is of another kind, or not there.

@@ -6,6 +6,7 @@ use krafka_protocol::{ElectLeadersRequest, ElectLeadersResponse, ErrorCode, Str}
 use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 const PREFERRED: i8 = 0;
 const UNCLEAN: i8 = 1;
@@ -19,7 +20,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ElectLeadersRequ
         }
     };
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(code, &asked, code.message()));
+        return Outcome::Reply(failed(code, &asked, words(code)));
     }
     let kind = if cx.version == 0 { PREFERRED } else { request.election_type };
     if kind != PREFERRED && kind != UNCLEAN {
@@ -65,7 +66,7 @@ fn elect(state: &mut State, cx: &Context, topic: &str, index: i32, kind: i8) -> 
         } else {
             ErrorCode::ELIGIBLE_LEADERS_NOT_AVAILABLE
         };
-        return Err((code, code.message().to_owned()));
+        return Err((code, words(code).to_owned()));
     };
     state.move_leader(topic, index, successor, cx.now);
     Ok(())

@@ -12,6 +12,7 @@ use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// From this version on a request may ask for share coordinators (KIP-932).
 const SHARE_VERSION: i16 = 6;
@@ -27,7 +28,7 @@ pub(crate) fn handle(
         return Outcome::Reply(FindCoordinatorResponse {
             error_code: found.error_code,
             // Kafka writes the name of the absence of an error here.
-            error_message: Some(Str::from(if error.is_ok() { "NONE" } else { error.message() })),
+            error_message: Some(Str::from(if error.is_ok() { "NONE" } else { words(error) })),
             node_id: found.node_id,
             host: found.host,
             port: found.port,
@@ -52,7 +53,7 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
         1 => CoordinatorKind::Transaction,
         2 if has_share(state, cx) && share_state::is_key(key) => CoordinatorKind::Share,
         2 => return refused(ErrorCode::INVALID_REQUEST, Str::default()),
-        _ => return refused(ErrorCode::INVALID_REQUEST, Str::from(ErrorCode::INVALID_REQUEST.message())),
+        _ => return refused(ErrorCode::INVALID_REQUEST, Str::from(words(ErrorCode::INVALID_REQUEST))),
     };
     let denied = match kind {
         CoordinatorKind::Group => cx.group_error(state, Operation::Describe, key),

@@ -10,6 +10,7 @@ use crate::configs::{Refusal, ResourceType};
 use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -55,7 +56,7 @@ pub(super) fn denied(state: &State, cx: &Context, kind: i8, name: &str) -> Optio
         Some(ResourceType::Group) => cx.group_error(state, Operation::AlterConfigs, name),
         _ => cx.cluster_error(state, Operation::AlterConfigs),
     }?;
-    Some(Refusal::new(code, code.message()))
+    Some(Refusal::new(code, words(code)))
 }
 
 /// The resources of a request that come more than once: they are answered as often, and not changed.

@@ -7,6 +7,7 @@ use crate::context::{Context, Outcome};
 use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::Topic;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &State,
@@ -17,7 +18,7 @@ pub(crate) fn handle(
         ListPartitionReassignmentsResponse { error_message: None, ..ListPartitionReassignmentsResponse::default() };
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {
         response.error_code = code.0;
-        response.error_message = Some(Str::from(code.message()));
+        response.error_message = Some(Str::from(words(code)));
         return Outcome::Reply(response);
     }
     let asked: Vec<(&Topic, Option<&[i32]>)> = match &request.topics {

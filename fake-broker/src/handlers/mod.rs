@@ -99,6 +99,7 @@ mod streams_group_topology_description_update;
 mod sync_group;
 mod txn_offset_commit;
 mod unregister_broker;
+mod unregister_controller;
 mod update_features;
 mod write_txn_markers;
 
@@ -183,6 +184,7 @@ table! {
         GetTelemetrySubscriptions => get_telemetry_subscriptions,
         UpdateFeatures => update_features,
         UnregisterBroker => unregister_broker,
+        UnregisterController => unregister_controller,
         RemoveRaftVoter => remove_raft_voter,
         ListPartitionReassignments => list_partition_reassignments,
         ElectLeaders => elect_leaders,

@@ -8,6 +8,7 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::context::{Context, Outcome};
 use crate::security::sasl::Session;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -20,7 +21,7 @@ pub(crate) fn handle(
         ..SaslAuthenticateResponse::default()
     };
     if let Some(error) = cx.denied() {
-        return Outcome::ReplyAndClose(failed(error, error.message()));
+        return Outcome::ReplyAndClose(failed(error, words(error)));
     }
     let State { connections, logins, .. } = state;
     let Some(open) = connections.get_mut(&cx.connection) else { return Outcome::Close };

@@ -16,6 +16,7 @@ use crate::groups::streams::{
 use crate::groups::{self, Caller, Image, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// Kafka's default of `group.streams.task.offset.interval.ms`.
 const TASK_OFFSET_INTERVAL_MS: i32 = 60_000;
@@ -51,7 +52,7 @@ fn answer(
     cx: &Context,
     request: &StreamsGroupHeartbeatRequest,
 ) -> Result<StreamsGroupHeartbeatResponse, Refusal> {
-    let of_code = |code: ErrorCode| Refusal::new(code, code.message());
+    let of_code = |code: ErrorCode| Refusal::new(code, words(code));
     if let Some(code) = cx.group_error(state, Operation::Read, &request.group_id) {
         return Err(of_code(code));
     }

@@ -10,6 +10,7 @@ use crate::context::{Context, Outcome};
 use crate::features::STREAMS_VERSION;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &State,
@@ -25,7 +26,7 @@ pub(crate) fn handle(
     }
     let denied = cx.group_error(state, Operation::Read, &request.group_id);
     let (error, reason) = match denied {
-        Some(code) => (code, code.message()),
+        Some(code) => (code, words(code)),
         None => {
             let reason = "The broker has no streams group topology description plugin configured.";
             (ErrorCode::UNSUPPORTED_VERSION, reason)

@@ -8,6 +8,7 @@ use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -16,7 +17,7 @@ pub(crate) fn handle(
 ) -> Outcome<UnregisterBrokerResponse> {
     let id = request.broker_id;
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(answer(code, Some(code.message().to_owned())));
+        return Outcome::Reply(answer(code, Some(words(code).to_owned())));
     }
     if !state.nodes.is_registered(id) {
         // Before Kafka 4 there is no message.

@@ -10,6 +10,7 @@ use crate::faults::KafkaVersion;
 use crate::features::Update;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// Up to this version, a level is lowered with a flag; and there is a result for each feature.
 const LAST_WITH_FLAG: i16 = 0;
@@ -23,7 +24,7 @@ pub(crate) fn handle(
     request: &UpdateFeaturesRequest,
 ) -> Outcome<UpdateFeaturesResponse> {
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(code, Some(code.message().to_owned())));
+        return Outcome::Reply(failed(code, Some(words(code).to_owned())));
     }
     let updates: Vec<_> = request
         .feature_updates
@@ -48,7 +49,7 @@ pub(crate) fn handle(
     for (update, checked) in updates.iter().zip(checked) {
         let (code, message) = match checked {
             Ok(feature) => {
-                if !request.validate_only {
+                if let Some(feature) = feature.filter(|_| !request.validate_only) {
                     state.set_feature(&feature, update.level);
                 }
                 // Since 4.0 Kafka writes the name of the code where a message would be.

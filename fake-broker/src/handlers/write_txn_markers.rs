@@ -57,6 +57,10 @@ fn write(
         let holds = partition.replicas.contains(&cx.node);
         return if holds { ErrorCode::NOT_LEADER_OR_FOLLOWER } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
     }
+    // Kafka makes no batch without an epoch, and does not expect to be asked for one.
+    if asked.producer_epoch < 0 {
+        return ErrorCode::UNKNOWN_SERVER_ERROR;
+    }
     let marker = Marker {
         producer_id: asked.producer_id,
         producer_epoch: asked.producer_epoch,

@@ -360,6 +360,7 @@ fn levels_of_features_are_validated() {
 
         let cases = [
             ("no.such.feature", 1, 1, "Local controller 1 does not support this feature."),
+            ("no.such.feature", 0, 2, "Feature no.such.feature not found."),
             ("group.version", 9, 1, "Local controller 1 only supports versions 0-1"),
             ("group.version", -1, 1, "A feature version cannot be less than 0."),
             ("group.version", 1, 9, "The controller does not support the given upgrade type."),

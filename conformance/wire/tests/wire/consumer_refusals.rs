@@ -10,7 +10,7 @@ use crate::target::{Target, run, run_on_three};
 type Request = ConsumerGroupHeartbeatRequest;
 
 /// The name of a group on the first partition of `__consumer_offsets`, as the empty name is: by Java's hash, and there
-/// are fifty partitions.
+/// are fifty partitions, or five.
 fn on_partition_0(target: &Target) -> Str {
     let hash = |name: &str| name.bytes().fold(0_i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     let mut names = std::iter::repeat_with(|| target.fresh("group"));

@@ -80,3 +80,4 @@ mod transaction_offsets;
 mod transactional;
 mod transactions;
 mod two_phase;
+mod unregistered;

@@ -174,6 +174,7 @@ fn quotas_that_make_no_sense_are_refused() {
         let user = secured.target.fresh("user");
         let of_user = || vec![part("user", Some(&user))];
         let address = Str::from("127.0.0.9");
+        let nowhere = Str::from("no.such.host.invalid");
         let rate = || op("producer_byte_rate", 1.0);
         let twice = format!("Ignoring duplicate entity ClientQuotaEntity(entries={{user={user}}})");
         let combined = "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId";
@@ -185,6 +186,7 @@ fn quotas_that_make_no_sense_are_refused() {
             (vec![part("user", Some(&Str::default()))], rate(), "Empty user not supported"),
             (vec![part("user", Some(&user)), part("ip", Some(&address))], rate(), combined),
             (vec![part("ip", Some(&address))], rate(), "Invalid configuration key producer_byte_rate"),
+            (vec![part("ip", Some(&nowhere))], rate(), "no.such.host.invalid is not a valid IP or resolvable host."),
             (of_user(), op("connection_creation_rate", 1.0), strange),
             (of_user(), op("producer_byte_rate", 0.0), "Quota producer_byte_rate must be greater than 0"),
             (of_user(), op("producer_byte_rate", 1.5), "producer_byte_rate cannot be a fractional value."),

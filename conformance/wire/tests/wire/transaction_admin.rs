@@ -211,6 +211,7 @@ fn newer_markers_must_raise_the_epoch() {
             ErrorCode(answer.markers[0].topics[0].partitions[0].error_code).name()
         };
 
+        assert_eq!(write(-1).await, "UNKNOWN_SERVER_ERROR", "no batch is without an epoch");
         assert_eq!(write(0).await, "INVALID_PRODUCER_EPOCH");
         assert_eq!(write(1).await, "NONE");
         assert_eq!(write(1).await, "NONE", "repeated, with nothing open");

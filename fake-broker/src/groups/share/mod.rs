@@ -44,6 +44,7 @@ use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::KafkaVersion;
 use crate::state::State;
 use crate::timers::{self, TimerId};
+use crate::words::words;
 
 /// What a heartbeat is answered with: the member's epoch, and its partitions if it is to be told.
 pub(crate) type Told = (i32, Option<BTreeSet<(Uuid, i32)>>);
@@ -160,7 +161,7 @@ pub(crate) fn heartbeat(
         session_timeout: settings.session_timeout,
     };
     let Some(group) = group_or_new(state, node, group_id) else {
-        return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, ErrorCode::GROUP_ID_NOT_FOUND.message()));
+        return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, words(ErrorCode::GROUP_ID_NOT_FOUND)));
     };
     let answer = group.heartbeat(beat, &around, now);
     let group_epoch = group.epoch;

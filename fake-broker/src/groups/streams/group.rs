@@ -19,6 +19,7 @@ use krafka_protocol::{ErrorCode, Str, Uuid};
 use super::super::{Committer, GroupKind, GroupState, GroupView, Image, MemberView, Refusal};
 use super::assignor::{self, Tasks};
 use super::topology::{Configured, Task, Topology};
+use crate::words::words;
 
 /// The epoch of a request that joins.
 pub(crate) const JOIN_EPOCH: i32 = 0;
@@ -367,7 +368,7 @@ impl StreamsGroup {
             return Ok(());
         }
         let code = ErrorCode::STALE_MEMBER_EPOCH;
-        Err(Refusal::new(code, code.message()))
+        Err(Refusal::new(code, words(code)))
     }
 
     /// Whether the application reads a topic.

@@ -10,6 +10,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::super::{Image, Refusal};
 use crate::topics;
+use crate::words::words;
 
 /// A partition of a subtopology's work.
 pub(crate) type Task = (Str, i32);
@@ -73,7 +74,7 @@ impl Topology {
             let previous = subtopologies.insert(told.subtopology_id.clone(), Subtopology::parse(told)?);
             if previous.is_some() {
                 // Kafka trips over it.
-                return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, ErrorCode::UNKNOWN_SERVER_ERROR.message()));
+                return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, words(ErrorCode::UNKNOWN_SERVER_ERROR)));
             }
         }
         Ok(Self { epoch: topology.epoch, subtopologies })
@@ -241,7 +242,7 @@ impl Subtopology {
                 repartition.map(|&at| at_place(&told.repartition_source_topics, at).map(|t| t.name.clone()));
             let names: Option<BTreeSet<Str>> = sources.chain(repartition).collect();
             // Kafka trips over a place that is not there.
-            let message = ErrorCode::UNKNOWN_SERVER_ERROR.message();
+            let message = words(ErrorCode::UNKNOWN_SERVER_ERROR);
             copartition.push(names.ok_or_else(|| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, message))?);
         }
         let part = Self {

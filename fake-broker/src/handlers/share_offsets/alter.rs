@@ -11,6 +11,7 @@ use crate::context::{Context, Outcome};
 use crate::groups::share::{self, Kept, ShareKey};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -50,7 +51,7 @@ pub(crate) fn handle(
             partitions.push(AlterShareGroupOffsetsResponsePartition {
                 partition_index: index,
                 error_code: code.0,
-                error_message: (!code.is_ok()).then(|| Str::from_static(code.message())),
+                error_message: (!code.is_ok()).then(|| Str::from_static(words(code))),
             });
         }
         let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);

@@ -12,6 +12,7 @@ use crate::context::{Context, Outcome};
 use crate::groups::share::{self, ShareKey};
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -37,10 +38,10 @@ pub(crate) fn handle(
         let found = state.topics.by_name(&asked.topic_name).map(|topic| topic.id);
         let known = found.filter(|id| kept.contains_key(id));
         let refusal = match (denied, found, known) {
-            (Some(code), ..) => Some((code, code.message())),
+            (Some(code), ..) => Some((code, words(code))),
             (None, None, _) => {
                 let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-                Some((code, code.message()))
+                Some((code, words(code)))
             }
             (None, Some(_), None) => {
                 Some((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."))

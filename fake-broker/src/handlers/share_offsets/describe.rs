@@ -16,6 +16,7 @@ use crate::groups;
 use crate::groups::share::ShareKey;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &State,
@@ -43,7 +44,7 @@ fn group(
     let refused = cx.group_error(state, Operation::Describe, &asked.group_id);
     if let Some(code) = refused.or_else(|| groups::not_coordinator(state, cx, &asked.group_id)) {
         answer.error_code = code.0;
-        answer.error_message = Some(Str::from_static(code.message()));
+        answer.error_message = Some(Str::from_static(words(code)));
         return answer;
     }
     answer.topics = match &asked.topics {
@@ -88,7 +89,7 @@ fn describe(
             leader_epoch: kept.filter(|_| start_offset >= 0).map_or(0, |kept| kept.leader_epoch),
             lag: lag.unwrap_or(-1),
             error_code: denied.map_or(0, |code| code.0),
-            error_message: denied.map(|code| Str::from_static(code.message())),
+            error_message: denied.map(|code| Str::from_static(words(code))),
         }
     };
     let partitions = partitions.iter().map(partition).collect();

@@ -13,6 +13,7 @@ use crate::groups;
 use crate::groups::share;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// An error for the whole request, in words.
 type Refused = (ErrorCode, Str);
@@ -20,7 +21,7 @@ type Refused = (ErrorCode, Str);
 /// Whether a group's offsets may be changed: it is named, coordinated here, no group of another kind, and has no
 /// members.
 fn admit(state: &State, cx: &Context, operation: Operation, group: &Str) -> Result<(), Refused> {
-    let in_words = |code: ErrorCode| (code, Str::from_static(code.message()));
+    let in_words = |code: ErrorCode| (code, Str::from_static(words(code)));
     if !state.is_on(SHARE_VERSION) {
         return Err(in_words(ErrorCode::UNSUPPORTED_VERSION));
     }

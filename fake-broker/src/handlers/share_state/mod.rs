@@ -18,6 +18,7 @@ use crate::coordinators::{self, CoordinatorKind};
 use crate::groups::share::ShareKey;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 /// Why a partition's state is not served, in words.
 type Refused = (ErrorCode, Str);
@@ -40,12 +41,12 @@ fn key(group: &Str, topic: Uuid, partition: i32) -> ShareKey {
 /// Whether the client acts for the cluster, and the node keeps this state.
 fn admit(state: &mut State, cx: &Context, key: &ShareKey, what: &str) -> Result<(), Refused> {
     if let Some(code) = cx.cluster_error(state, Operation::ClusterAction) {
-        return Err((code, Str::from_static(code.message())));
+        return Err((code, Str::from_static(words(code))));
     }
     coordinators::ensure_topic(state, CoordinatorKind::Share);
     if coordinators::find(state, CoordinatorKind::Share, &key.coordinator_key()) != Some(cx.node) {
         let code = ErrorCode::NOT_COORDINATOR;
-        return Err((code, Str::from(format!("Unable to {what}: {}", code.message()))));
+        return Err((code, Str::from(format!("Unable to {what}: {}", words(code)))));
     }
     Ok(())
 }
@@ -53,7 +54,7 @@ fn admit(state: &mut State, cx: &Context, key: &ShareKey, what: &str) -> Result<
 fn exists(state: &State, key: &ShareKey) -> Result<(), Refused> {
     let found = state.topics.by_id(key.topic).and_then(|topic| topic.partition(key.partition));
     let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-    found.map(|_| ()).ok_or_else(|| (code, Str::from_static(code.message())))
+    found.map(|_| ()).ok_or_else(|| (code, Str::from_static(words(code))))
 }
 
 fn invalid(reason: &'static str) -> Refused {
@@ -61,11 +62,11 @@ fn invalid(reason: &'static str) -> Refused {
 }
 
 fn fenced_leader() -> Refused {
-    (ErrorCode::FENCED_LEADER_EPOCH, Str::from_static(ErrorCode::FENCED_LEADER_EPOCH.message()))
+    (ErrorCode::FENCED_LEADER_EPOCH, Str::from_static(words(ErrorCode::FENCED_LEADER_EPOCH)))
 }
 
 fn fenced_state() -> Refused {
-    (ErrorCode::FENCED_STATE_EPOCH, Str::from_static(ErrorCode::FENCED_STATE_EPOCH.message()))
+    (ErrorCode::FENCED_STATE_EPOCH, Str::from_static(words(ErrorCode::FENCED_STATE_EPOCH)))
 }
 
 fn failure(result: Result<(), Refused>) -> (i16, Option<Str>) {
