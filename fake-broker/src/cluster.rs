@@ -303,6 +303,7 @@ impl Cluster {
     fn settle(&mut self, now: Instant) {
         loop {
             coordinators::log::write_forgotten(&mut self.state, now);
+            groups::share::bury_all(&mut self.state, now);
             if let Some((request, response)) = self.state.answers.pop_front() {
                 self.answer(request, response, now);
             } else if let Some(request) = self.state.purgatory.pop_woken() {

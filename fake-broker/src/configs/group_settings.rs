@@ -19,6 +19,10 @@ pub(crate) struct GroupSettings {
     /// Whether `share.isolation.level` is `read_committed`.
     pub(crate) share_read_committed: bool,
     pub(crate) share_renew_acknowledge: bool,
+    /// The topic for records that are given up; empty for none.
+    pub(crate) share_dead_letter_topic: Str,
+    /// Whether they go there with their contents.
+    pub(crate) share_copies_dead_letters: bool,
     pub(crate) streams_session_timeout: Duration,
     pub(crate) streams_heartbeat_interval: Duration,
     pub(crate) streams_initial_rebalance_delay: Duration,
@@ -53,6 +57,10 @@ impl GroupSettings {
                 .unwrap_or(OffsetReset::Latest),
             share_read_committed: value("share.isolation.level").trim() == "read_committed",
             share_renew_acknowledge: value("share.renew.acknowledge.enable").trim().eq_ignore_ascii_case("true"),
+            share_dead_letter_topic: value("errors.deadletterqueue.topic.name"),
+            share_copies_dead_letters: value("errors.deadletterqueue.copy.record.enable")
+                .trim()
+                .eq_ignore_ascii_case("true"),
             streams_session_timeout: millis("streams.session.timeout.ms"),
             streams_heartbeat_interval: millis("streams.heartbeat.interval.ms"),
             streams_initial_rebalance_delay: millis("streams.initial.rebalance.delay.ms"),

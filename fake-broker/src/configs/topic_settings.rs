@@ -37,6 +37,8 @@ pub(crate) struct TopicSettings {
     pub(crate) timestamp_after_max_ms: i64,
     /// How far behind the broker's time a timestamp may be.
     pub(crate) timestamp_before_max_ms: i64,
+    /// Whether share groups may use the topic for the records that they give up.
+    pub(crate) takes_dead_letters: bool,
     /// Whether a replica out of sync may lead.
     pub(crate) unclean_leader_election: bool,
     /// What was set by name for this topic.
@@ -70,6 +72,7 @@ impl TopicSettings {
             retention_ms: number("retention.ms"),
             segment_bytes: size("segment.bytes"),
             segment_ms: number("segment.ms"),
+            takes_dead_letters: text("errors.deadletterqueue.group.enable").trim().eq_ignore_ascii_case("true"),
             timestamp_after_max_ms: number("message.timestamp.after.max.ms"),
             timestamp_before_max_ms: number("message.timestamp.before.max.ms"),
             unclean_leader_election: text("unclean.leader.election.enable").trim().eq_ignore_ascii_case("true"),

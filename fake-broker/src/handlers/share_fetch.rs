@@ -7,9 +7,6 @@
 //! Where it differs from Kafka on purpose: a topic that was deleted within a session is UNKNOWN_TOPIC_OR_PARTITION from
 //! the first request on, where Kafka may go on for a moment; and who waits sees records that others give back at once,
 //! where Kafka may let it wait until its time is up.
-//!
-//! Not there yet: a group with `share.isolation.level=read_committed` waits for the last stable offset, but gets the
-//! records of aborted transactions below it, which Kafka archives.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

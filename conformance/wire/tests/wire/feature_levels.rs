@@ -39,7 +39,7 @@ async fn ask(target: &Target, feature: &str, level: i16, upgrade_type: i8) -> Op
 }
 
 /// Sets the level of a feature, and waits until the broker knows of it.
-async fn set(target: &Target, feature: &str, level: i16) {
+pub(crate) async fn set(target: &Target, feature: &str, level: i16) {
     let upgrade_type = if level_of(target, feature).await < level { UPGRADE } else { SAFE_DOWNGRADE };
     assert_eq!(ask(target, feature, level, upgrade_type).await, None);
     while level_of(target, feature).await != level {

@@ -63,6 +63,7 @@ mod sasl;
 mod secured;
 mod session_cache;
 mod share_acknowledge;
+mod share_dead_letters;
 mod share_fetch;
 mod share_groups;
 mod share_member;

@@ -300,10 +300,16 @@ impl Target {
     /// Makes a topic with settings of its own. Where there are several real nodes, the one that `connect` reaches has
     /// all of it, alone: so a test that knows of one node runs on a cluster of any size.
     pub(crate) async fn topic_with(&self, partitions: i32, configs: &[(&str, &str)]) -> Topic {
+        self.topic_called("topic", partitions, configs).await
+    }
+
+    /// The same, with a name that begins like this.
+    pub(crate) async fn topic_called(&self, what: &str, partitions: i32, configs: &[(&str, &str)]) -> Topic {
         let given =
             |&(name, value): &(&str, &str)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) };
         let configs = configs.iter().map(given).collect();
-        let mut topic = CreatableTopic { num_partitions: partitions, configs, ..CreatableTopic::default() };
+        let name = self.fresh(what);
+        let mut topic = CreatableTopic { name, num_partitions: partitions, configs, ..CreatableTopic::default() };
         let mut wire = self.connect().await;
         if self.fake.is_none() && self.bootstrap.contains(',') {
             let first = self.first_node(&mut wire).await;
@@ -326,14 +332,15 @@ impl Target {
     /// Makes a topic of one partition with these replicas, the first of which leads.
     pub(crate) async fn topic_on(&self, replicas: &[i32]) -> Topic {
         let assignment = CreatableReplicaAssignment { partition_index: 0, broker_ids: replicas.to_vec() };
-        let topic = CreatableTopic { num_partitions: -1, assignments: vec![assignment], ..CreatableTopic::default() };
+        let (name, assignments) = (self.fresh("topic"), vec![assignment]);
+        let topic = CreatableTopic { name, num_partitions: -1, assignments, ..CreatableTopic::default() };
         self.make(topic, &mut self.node(replicas[0]).await, 1).await
     }
 
     /// Makes a topic, and waits until the node asked leads it.
     async fn make(&self, topic: CreatableTopic, wire: &mut Wire, partitions: i32) -> Topic {
-        let name = self.fresh("topic");
-        let topic = CreatableTopic { name: name.clone(), replication_factor: -1, ..topic };
+        let name = topic.name.clone();
+        let topic = CreatableTopic { replication_factor: -1, ..topic };
         let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 5_000, ..CreateTopicsRequest::default() };
         assert_eq!(wire.call(request, 5).await.topics[0].error_code, 0);
         let ask = MetadataRequest {

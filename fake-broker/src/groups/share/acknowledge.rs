@@ -8,6 +8,7 @@ use std::time::Instant;
 use krafka_protocol::{ErrorCode, Str};
 
 use super::batch::{Batch, Lock, RecordState, Run};
+use super::dead_letters::{Cause, Dead};
 use super::partition::{Limits, SharePartition};
 use super::persister::StateBatch;
 
@@ -77,10 +78,11 @@ impl SharePartition {
     ) -> Result<Vec<StateBatch>, Unacknowledged> {
         let before = self.batches.clone();
         let lock = Lock { member: member.clone(), until: now + limits.lock_duration };
-        let (start_offset, mut changes) = (self.start_offset, Vec::new());
+        let (start_offset, mut changes, dead) = (self.start_offset, Vec::new(), self.dead.len());
         for ack in acknowledgements.iter().filter(|ack| ack.last >= start_offset) {
             if let Err(refusal) = self.acknowledge_one(ack, &lock, limits, &mut changes) {
                 self.batches = before;
+                self.dead.truncate(dead);
                 return Err(refusal);
             }
         }
@@ -116,7 +118,7 @@ impl SharePartition {
             }
             let (first, last) = (ack.first.max(start_offset), ack.last);
             check_records(batch, first, last, &lock.member)?;
-            acknowledge_batch(batch, ack, first, lock, limits, changes);
+            acknowledge_batch(batch, ack, first, lock, limits, (changes, &mut self.dead));
         }
         Ok(())
     }
@@ -161,7 +163,7 @@ fn acknowledge_batch(
     first: i64,
     lock: &Lock,
     limits: &Limits,
-    changes: &mut Vec<StateBatch>,
+    (changes, dead): (&mut Vec<StateBatch>, &mut Vec<Dead>),
 ) {
     let mut apply = |run: &mut Run, kind: i8| {
         match kind {
@@ -170,7 +172,14 @@ fn acknowledge_batch(
                 return;
             }
             ACCEPT => run.finish(RecordState::Acknowledged),
-            RELEASE => run.release(limits.max_delivery_count),
+            RELEASE => {
+                run.release(limits.max_delivery_count);
+                dead.extend(Dead::of(run, Cause::Spent));
+            }
+            REJECT => {
+                run.finish(RecordState::Archived);
+                dead.extend(Dead::of(run, Cause::Rejected));
+            }
             _ => run.finish(RecordState::Archived),
         }
         changes.push(StateBatch::of(run));

@@ -70,6 +70,8 @@ pub(crate) fn acknowledge(
 /// Writes what has changed, and follows up on it: the start moves on, timers are set, those who wait look again.
 pub(super) fn settle(state: &mut State, key: &ShareKey, changes: &[StateBatch]) {
     let Some(partition) = state.share.partitions.get_mut(key) else { return };
+    let dead = std::mem::take(&mut partition.dead);
+    state.share.dead.extend(dead.into_iter().map(|dead| (key.clone(), dead)));
     if !changes.is_empty() {
         // Kafka writes before it moves the start, so that what is kept of it is one write behind.
         let (start, complete) = (partition.start_offset(), partition.delivery_complete_count());

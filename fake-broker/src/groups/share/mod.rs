@@ -11,6 +11,7 @@ mod acknowledge;
 mod acquire;
 mod assignor;
 mod batch;
+mod dead_letters;
 mod group;
 #[cfg(test)]
 mod laws;
@@ -28,6 +29,7 @@ use krafka_protocol::{ErrorCode, Str, Uuid};
 pub(crate) use acknowledge::{Acknowledgement, Unacknowledged, is_well_formed};
 pub(crate) use acquire::{Acquired, Extent, Wish};
 pub(crate) use batch::{Lock, RecordState};
+pub(crate) use dead_letters::bury_all;
 pub(crate) use group::{Beat, JOIN_EPOCH, LEAVE_EPOCH, Member, ShareGroup, no_member};
 pub(crate) use leader::{
     acknowledge, close_connection, close_session, forget_partition, leader_changed, load, locks_changed, switched_off,
@@ -37,6 +39,7 @@ pub(crate) use persister::{Kept, Persister, ShareKey, StateBatch};
 pub(crate) use sessions::{FINAL_EPOCH, Holder, INITIAL_EPOCH, ShareSessions, Wanted};
 pub(crate) use settings::Settings;
 
+use self::dead_letters::Dead;
 use self::group::Surroundings;
 use self::partition::SharePartition;
 use super::{Group, Refusal, settle};
@@ -65,6 +68,8 @@ pub(crate) struct Share {
     pub(crate) sessions: BTreeMap<i32, ShareSessions>,
     /// What the share coordinators keep.
     pub(crate) persister: Persister,
+    /// What was given up by now, and in which share partition: its letters are to be written.
+    dead: Vec<(ShareKey, Dead)>,
     /// The timer of each share partition that has one, and when it is due.
     timers: BTreeMap<ShareKey, (Instant, TimerId)>,
 }
@@ -223,6 +228,8 @@ fn remove_member(state: &mut State, node: i32, group_id: &Str, member: &Str) {
     let holder = Holder { group: group_id.clone(), member: member.clone() };
     close_session(state, node, &holder);
     if is_empty {
+        // The last member takes the share partitions along, and no letters tell what it had: seen in Kafka 4.4.
+        state.share.dead.clear();
         leader::forget_group_on(state, node, group_id);
     }
 }

@@ -6,7 +6,7 @@
 //!   ├─ batch ─┼─ batch ─┼─ ... ─┼── batch ──┤
 //!
 //!   available ──acquire──▶ acquired ──accept──▶ acknowledged
-//!       ▲                     │ ├────reject, gap──▶ archived
+//!       ▲                     │ ├────reject, gap──▶ archived (`dead_letters.rs`)
 //!       └──release, lock over─┘ └────renew: locked anew
 //! ```
 //!
@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::batch::{Batch, RecordState, Run};
+use super::dead_letters::{Cause, Dead};
 use super::persister::{Kept, StateBatch};
 
 /// What a group allows, at one moment.
@@ -47,13 +48,16 @@ pub(crate) struct SharePartition {
     pub(super) next_offset: i64,
     /// By first offset.
     pub(super) batches: BTreeMap<i64, Batch>,
+    /// What was given up since it was last asked for: there may be letters to write.
+    pub(super) dead: Vec<Dead>,
 }
 
 impl SharePartition {
     /// Takes up what the share coordinator has kept; `start_offset` is where a group begins that has read nothing yet.
     pub(crate) fn load(kept: &Kept, leader_epoch: i32, start_offset: i64) -> Self {
         let start_offset = if kept.start_offset < 0 { start_offset } else { kept.start_offset };
-        let mut partition = Self { leader_epoch, start_offset, next_offset: start_offset, batches: BTreeMap::new() };
+        let (batches, dead) = (BTreeMap::new(), Vec::new());
+        let mut partition = Self { leader_epoch, start_offset, next_offset: start_offset, batches, dead };
         for batch in kept.batches.iter().filter(|batch| batch.last >= start_offset) {
             let first = batch.first.max(start_offset);
             if partition.next_offset < first {
@@ -134,7 +138,7 @@ impl SharePartition {
     }
 
     fn take_back(&mut self, limits: &Limits, mut is_due: impl FnMut(&Run) -> bool) -> Vec<StateBatch> {
-        let (start_offset, mut changes) = (self.start_offset, Vec::new());
+        let (start_offset, dead, mut changes) = (self.start_offset, &mut self.dead, Vec::new());
         for batch in self.batches.values_mut() {
             // What was deleted meanwhile is not given back.
             batch.change(i64::MIN, start_offset - 1, |run| {
@@ -147,6 +151,7 @@ impl SharePartition {
             batch.change(start_offset, i64::MAX, |run| {
                 if is_due(run) {
                     run.release(limits.max_delivery_count);
+                    dead.extend(Dead::of(run, Cause::Spent));
                     changes.push(StateBatch::of(run));
                 }
                 true

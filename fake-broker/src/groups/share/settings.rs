@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use krafka_protocol::Str;
+
 use super::partition::Limits;
 use crate::configs::OffsetReset;
 use crate::state::State;
@@ -17,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) reset: OffsetReset,
     pub(crate) read_committed: bool,
     pub(crate) may_renew: bool,
+    /// The topic for records that are given up; empty for none.
+    pub(crate) dead_letter_topic: Str,
+    /// Whether they go there with their contents.
+    pub(crate) copies_dead_letters: bool,
     pub(crate) limits: Limits,
 }
 
@@ -31,6 +37,8 @@ impl Settings {
             reset: configs.share_auto_offset_reset,
             read_committed: configs.share_read_committed,
             may_renew: configs.share_renew_acknowledge,
+            dead_letter_topic: configs.share_dead_letter_topic,
+            copies_dead_letters: configs.share_copies_dead_letters,
             limits: Limits {
                 max_delivery_count: configs.share_delivery_count_limit,
                 lock_duration: configs.share_record_lock_duration,
