@@ -8,9 +8,10 @@ USER = "admin:admin-secret"
 
 @contextlib.contextmanager
 def started(*options, version=None):
-    """A fake of three nodes with a SASL listener: what it says of itself, such as BOOTSTRAP and SASL_BOOTSTRAP."""
+    """A fake of three nodes with a SASL listener, which takes unsecured bearer tokens as a real Kafka does: what it
+    says of itself, such as BOOTSTRAP and SASL_BOOTSTRAP."""
     subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "krafka-fake-broker"], cwd=ROOT, check=True)
-    command = [TARGET / "debug/krafka-fake-broker", "--nodes", "3", "--sasl", USER, *options]
+    command = [TARGET / "debug/krafka-fake-broker", "--nodes", "3", "--sasl", USER, "--oauthbearer", *options]
     if version:
         command += ["--as-version", version]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

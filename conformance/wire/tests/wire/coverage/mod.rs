@@ -28,9 +28,9 @@ const WRITE: &str = "KRAFKA_WRITE_COVERAGE";
 const INTRODUCTION: &str = "\
 # Coverage
 
-Which tests judge which scenario and which API. Made of the marks in the tests by `just coverage`: do not edit. Where each
-test holds, on the fake and on real Kafka, is in [AGREEMENTS.md](AGREEMENTS.md). Names without a crate are tests of
-`conformance/wire/tests/wire`.
+Which tests judge which scenario and which API. Made of the marks in the tests by `just coverage`: do not edit. Where
+each test holds, on the fake and on real Kafka, is in [AGREEMENTS.md](AGREEMENTS.md). Names without a crate are tests
+of `conformance/wire/tests/wire`.
 ";
 
 /// What a group of scenarios is about.
@@ -119,7 +119,8 @@ fn page() -> String {
             writeln!(page, "| {id} | {says} | {cell} |").expect("a string has room");
         }
     }
-    page += "\n## APIs\n\nWhich files of wire tests send each API that the fake serves.\n\n| API | files |\n| --- | --- |\n";
+    page += "\n## APIs\n\nWhich files of wire tests send each API that the fake serves.\n\n";
+    page += "| API | files |\n| --- | --- |\n";
     for (key, files) in senders() {
         let files = files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
         writeln!(page, "| {} {} | {files} |", key.code(), key.name()).expect("a string has room");
