@@ -5,16 +5,16 @@ use krafka_protocol::api::consumer_group_heartbeat::{ConsumerGroupHeartbeatReque
 use krafka_protocol::{ErrorCode, HeartbeatRequest, Str};
 
 use crate::consumer::{Consumer, HEARTBEAT};
+use crate::java::partition_for;
 use crate::target::{Target, run, run_on_three};
 
 type Request = ConsumerGroupHeartbeatRequest;
 
-/// The name of a group on the first partition of `__consumer_offsets`, as the empty name is: by Java's hash, and there
-/// are fifty partitions, or five.
+/// The name of a group on the first partition of `__consumer_offsets`, as the empty name is: there are fifty partitions,
+/// or five.
 fn on_partition_0(target: &Target) -> Str {
-    let hash = |name: &str| name.bytes().fold(0_i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     let mut names = std::iter::repeat_with(|| target.fresh("group"));
-    names.find(|name| (hash(name) & i32::MAX) % 50 == 0).expect("one in fifty")
+    names.find(|name| partition_for(name, 50) == 0).expect("one in fifty")
 }
 
 #[test]

@@ -23,6 +23,7 @@ use krafka_protocol::coordinator::{Entry, GroupRecord, TransactionRecord, Versio
 use krafka_protocol::records::{BatchHeader, Batches};
 use krafka_protocol::{Bytes, Str, Uuid};
 
+use crate::java::partition_for;
 use crate::member::Member;
 use crate::records::error;
 use crate::target::{Target, Topic, Wire, run};
@@ -61,8 +62,7 @@ impl Log {
         let asked = MetadataRequestTopic { name: Some(topic.into()), ..MetadataRequestTopic::default() };
         let metadata = MetadataRequest { topics: Some(vec![asked]), ..MetadataRequest::default() };
         let count = wire.call(metadata, 12).await.topics[0].partitions.len();
-        let hash = key.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-        let partition = hash.checked_abs().unwrap_or(0) % i32::try_from(count).expect("some partitions");
+        let partition = partition_for(key, i32::try_from(count).expect("some partitions"));
         let ask = ListOffsetsPartition { partition_index: partition, timestamp: -1, ..Default::default() };
         let asked = ListOffsetsTopic { name: topic.into(), partitions: vec![ask] };
         let request = ListOffsetsRequest { replica_id: -1, topics: vec![asked], ..ListOffsetsRequest::default() };

@@ -39,6 +39,7 @@ mod group_admin;
 mod group_table;
 mod group_words;
 mod groups;
+mod java;
 mod lagging;
 mod leaders;
 mod list_offsets;

@@ -7,6 +7,7 @@ use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::ControlRecord;
 use krafka_protocol::{ErrorCode, Str};
 
+use crate::java::partition_for;
 use crate::target::{Target, Topic, Wire, run};
 use crate::transactional::{
     ADD, END, PLAIN_END, PLAIN_PRODUCE, PRODUCE, Producer, all_values, batches, committed_values, produce_request,
@@ -346,13 +347,9 @@ fn coordinator_knows_its_producers() {
 
 /// An id that nobody uses, on the same partition of the coordinators' topic.
 fn unknown_beside(target: &Target, name: &Str) -> Str {
-    let partition = |name: &str| {
-        let hash = name.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-        hash.checked_abs().unwrap_or(0) % 50
-    };
-    let wanted = partition(name);
+    let wanted = partition_for(name, 50);
     let mut candidates = std::iter::repeat_with(|| target.fresh("unknown"));
-    candidates.find(|candidate| partition(candidate) == wanted).expect("one in fifty")
+    candidates.find(|candidate| partition_for(candidate, 50) == wanted).expect("one in fifty")
 }
 
 #[test]
