@@ -6,6 +6,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::broker::{self, Mode};
 use super::definition::{self, Kind};
+use super::dynamic::Proposal;
 use super::{Overrides, Refusal, ResourceType, client_metrics, group_table, loggers, of_group, of_topic};
 use crate::faults::KafkaVersion;
 use crate::state::State;
@@ -157,7 +158,9 @@ impl State {
             DELETE => {
                 given.remove(name);
             }
-            APPEND | SUBTRACT if kind != Some(Kind::List) => return Err(no_list(resource, change)),
+            APPEND | SUBTRACT if kind != Some(Kind::List) => {
+                return Err(no_list(resource, change, kind.is_none(), version));
+            }
             APPEND => {
                 let present = self.present(resource, given, name);
                 let mut elements = definition::list(&present);
@@ -351,7 +354,7 @@ impl State {
                 config.definition.check(value).map_err(invalid)?;
             }
         }
-        Ok(())
+        Proposal { state: self, node, for_all, given }.check(changes)
     }
 
     fn alter_loggers(&mut self, node: i32, name: &str, changes: &[Change], doing: Doing) -> Result<(), Refusal> {
@@ -411,10 +414,17 @@ pub(crate) fn normal(kind: Option<Kind>, value: &str, version: KafkaVersion) -> 
     }
 }
 
-fn no_list(resource: ResourceType, change: &Change) -> Refusal {
+fn no_list(resource: ResourceType, change: &Change, is_unknown: bool, version: KafkaVersion) -> Refusal {
     let name = &change.name;
     let (word, verb) = if change.operation == APPEND { ("append", "APPEND") } else { ("subtract", "SUBTRACT") };
+    let is_unknown = is_unknown || broker::THROTTLES.contains(&&*change.name);
     let text = match resource {
+        // Kafka 3.9 looks for the name without making sure that there is one.
+        ResourceType::Broker if is_unknown && version == KafkaVersion::V3_9 => {
+            return Refusal { code: ErrorCode::UNKNOWN_SERVER_ERROR, message: None };
+        }
+        // Throttles of moved replicas are not among the names that this is looked up in.
+        ResourceType::Broker if is_unknown => format!("Unknown config name: {name}"),
         ResourceType::Broker => format!("Config value {word} is not allowed for config key: {name}"),
         _ => format!("Can't {verb} to key {name} because its type is not LIST."),
     };

@@ -32,6 +32,8 @@ pub(crate) enum Mode {
     ClusterWide,
 }
 
+const TEXT: &str = "A config of the broker: Kafka's documentation has what it does.";
+
 const TABLE: &str = include_str!("broker.tsv");
 
 /// The configs that say the same in other units, the finest first, with the factor to the finest.
@@ -43,6 +45,13 @@ const SPELLINGS: &[&[(&str, i64)]] = &[
     &[("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)],
 ];
 
+/// How fast replicas are moved: configs of a broker that are told of only where they are set.
+pub(crate) const THROTTLES: [&str; 3] = [
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+];
+
 /// The configs of a broker of that version, by name.
 pub(crate) fn all(version: KafkaVersion) -> impl Iterator<Item = BrokerConfig> {
     TABLE.lines().filter_map(parse).filter(move |config| config.definition.is_in(version))
@@ -50,6 +59,9 @@ pub(crate) fn all(version: KafkaVersion) -> impl Iterator<Item = BrokerConfig> {
 
 /// The config of that name in a broker of that version.
 pub(crate) fn find(name: &str, version: KafkaVersion) -> Option<BrokerConfig> {
+    if let Some(name) = THROTTLES.into_iter().find(|throttle| *throttle == name) {
+        return Some(throttle(name));
+    }
     let is_of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('\t'));
     TABLE.lines().filter(is_of).filter_map(parse).find(|config| config.definition.is_in(version))
 }
@@ -59,6 +71,19 @@ pub(crate) fn spellings(name: &str) -> impl Iterator<Item = (&str, i64)> {
     let group = SPELLINGS.iter().find(|group| group[0].0 == name);
     let alone = group.is_none().then_some((name, 1));
     group.into_iter().flat_map(|group| group.iter().copied()).chain(alone)
+}
+
+fn throttle(name: &'static str) -> BrokerConfig {
+    let definition = Definition {
+        name,
+        kind: Kind::Long,
+        default: None,
+        rule: Rule::AtLeast(0),
+        synonym: None,
+        versions: (KafkaVersion::V3_9, KafkaVersion::V4_4),
+        text: TEXT,
+    };
+    BrokerConfig { definition, mode: Mode::ClusterWide, is_sensitive: false }
 }
 
 /// Reads a line of the table; the tests read all of them.
@@ -98,7 +123,7 @@ fn parse(line: &'static str) -> Option<BrokerConfig> {
         rule,
         synonym: None,
         versions: (first.parse().ok()?, last.parse().ok()?),
-        text: "A config of the broker: Kafka's documentation has what it does.",
+        text: TEXT,
     };
     Some(BrokerConfig { definition, mode, is_sensitive: sensitive == "1" })
 }

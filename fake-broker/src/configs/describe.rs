@@ -128,6 +128,9 @@ impl State {
     fn describe_broker(&self, node: i32) -> Vec<Entry> {
         let version = self.version_of(node);
         let mut entries: Vec<_> = broker::all(version).map(|config| self.broker_entry(node, &config)).collect();
+        let throttles = broker::THROTTLES.iter().filter_map(|name| broker::find(name, version));
+        let throttles = throttles.map(|config| self.broker_entry(node, &config));
+        entries.extend(throttles.filter(|entry| !entry.synonyms.is_empty()));
         // Names that Kafka does not know are kept for plugins. It cannot tell whether they are secrets.
         let strangers = |values: &Overrides, source| -> Vec<(Str, Source)> {
             let unknown = values.keys().filter(|name| broker::find(name, version).is_none());
@@ -147,7 +150,7 @@ impl State {
                 value: None,
                 source,
                 kind: Kind::Unknown,
-                is_read_only: source == Source::File,
+                is_read_only: true,
                 is_sensitive: true,
                 text: "",
             });
@@ -187,7 +190,7 @@ impl State {
                 value: value.clone(),
                 source: Source::AllBrokers,
                 kind: config.map_or(Kind::Unknown, |config| config.definition.kind),
-                is_read_only: false,
+                is_read_only: config.is_none(),
                 is_sensitive,
                 synonyms: vec![Synonym { name: name.clone(), value, source: Source::AllBrokers }],
                 text: config.map_or("", |config| config.definition.text),

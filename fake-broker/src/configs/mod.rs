@@ -23,6 +23,7 @@ pub(crate) mod broker;
 pub(crate) mod client_metrics;
 mod definition;
 pub(crate) mod describe;
+mod dynamic;
 mod group_settings;
 mod group_table;
 mod loggers;

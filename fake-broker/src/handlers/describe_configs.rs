@@ -20,6 +20,19 @@ pub(crate) fn handle(
     cx: &Context,
     request: &DescribeConfigsRequest,
 ) -> Outcome<DescribeConfigsResponse> {
+    // One resource of a type that nobody knows is the end of the whole request.
+    let is_known = |resource: &DescribeConfigsResource| kind(state, cx, resource).is_some();
+    if !request.resources.iter().all(is_known) {
+        let results = request.resources.iter().map(|resource| DescribeConfigsResult {
+            error_code: ErrorCode::INVALID_REQUEST.0,
+            error_message: Some(Str::from_static(words(ErrorCode::INVALID_REQUEST))),
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            configs: Vec::new(),
+        });
+        let results = results.collect();
+        return Outcome::Reply(DescribeConfigsResponse { results, ..DescribeConfigsResponse::default() });
+    }
     let results = request.resources.iter().map(|resource| {
         let (code, message, entries) = match describe(state, cx, resource) {
             // Kafka says nothing, where for its other answers it has no message at all.
@@ -46,9 +59,7 @@ pub(crate) fn handle(
 
 fn describe(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> Result<Vec<Entry>, Refusal> {
     let name = &resource.resource_name;
-    let known = ResourceType::from_code(resource.resource_type)
-        .filter(|known| *known != ResourceType::Group || state.version_of(cx.node) >= KafkaVersion::V4_0);
-    let Some(known) = known else {
+    let Some(known) = kind(state, cx, resource) else {
         let code = ErrorCode::INVALID_REQUEST;
         return Err(Refusal::new(code, words(code)));
     };
@@ -61,6 +72,12 @@ fn describe(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> 
         return Err(Refusal::new(code, words(code)));
     }
     state.describe_configs(cx.node, known, name)
+}
+
+/// The type of a resource that has configs.
+fn kind(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> Option<ResourceType> {
+    ResourceType::from_code(resource.resource_type)
+        .filter(|known| *known != ResourceType::Group || state.version_of(cx.node) >= KafkaVersion::V4_0)
 }
 
 fn tell(entry: Entry, request: &DescribeConfigsRequest, version: i16) -> DescribeConfigsResourceResult {

@@ -9,6 +9,7 @@ mod acls;
 mod admin;
 mod agreement;
 mod authorization;
+mod broker_configs;
 mod byzantine;
 mod cleaning;
 mod cleaning_transactions;

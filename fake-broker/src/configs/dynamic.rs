@@ -1,0 +1,228 @@
+//! What a running broker refuses of its own configs, although each value by itself is valid.
+//!
+//! Two rounds, as in Kafka: whether the broker would start with all of these, and whether it can become so while it
+//! runs. The words are those of the Java exceptions, some of which nobody meant for clients. Not judged here: classes
+//! that a broker cannot load, other than principal builders and reporters of metrics.
+
+use krafka_protocol::{ErrorCode, Str};
+
+use super::alter::Change;
+use super::{Overrides, Refusal, broker, definition};
+use crate::state::State;
+
+/// The sizes of pools of threads: a running broker halves or doubles them at most.
+const POOLS: [&str; 9] = [
+    "background.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+    "remote.log.reader.threads",
+];
+
+/// What each thread that cleans logs needs of the buffer that they share.
+const DEDUPE_BUFFER_PER_CLEANER: i64 = 1024 * 1024;
+
+const MIN_INSYNC_REPLICAS: &str = "min.insync.replicas";
+
+/// Whom configs are given to, and what is given.
+pub(super) struct Proposal<'a> {
+    pub(super) state: &'a State,
+    pub(super) node: i32,
+    pub(super) for_all: bool,
+    pub(super) given: &'a Overrides,
+}
+
+impl Proposal<'_> {
+    /// Refuses what the broker could not be, and then what it cannot become.
+    pub(super) fn check(&self, changes: &[Change]) -> Result<(), Refusal> {
+        self.check_whole().map_err(|text| Refusal::new(ErrorCode::INVALID_REQUEST, text))?;
+        self.check_step().map_err(|text| {
+            let text = format!(
+                "Invalid value org.apache.kafka.common.config.ConfigException: {text} \
+                 for configuration Invalid dynamic configuration"
+            );
+            Refusal::new(ErrorCode::INVALID_REQUEST, text)
+        })?;
+        self.check_in_sync_replicas(changes)
+    }
+
+    /// Whether a broker would start with all of it.
+    fn check_whole(&self) -> Result<(), String> {
+        for name in ["max.connections.per.ip.overrides", "listener.security.protocol.map"] {
+            let value = self.after(name).unwrap_or_default();
+            if let Some(entry) = definition::list(&value).into_iter().find(|entry| !entry.contains(':')) {
+                // Java looks for the last colon, and cuts the entry there.
+                let length = entry.chars().count();
+                return Err(format!("Error parsing configuration property '{name}': begin 0, end -1, length {length}"));
+            }
+        }
+        let is_class = |class: &Str| class.starts_with("org.apache.kafka.");
+        if let Some(class) = self.given.get("principal.builder.class").filter(|class| !is_class(class)) {
+            return Err(format!(
+                "Invalid value {class} for configuration principal.builder.class: Class {class} could not be found."
+            ));
+        }
+        if let Some(listeners) = self.given.get("listeners") {
+            let listeners = definition::list(listeners);
+            if listeners.is_empty() {
+                let text = "must not be empty. Valid values include: any non-empty value";
+                return Err(format!("Configuration 'listeners' {text}"));
+            }
+            if let Some(wrong) = listeners.iter().find(|listener| !listener.contains("://")) {
+                let all = listeners.join(", ");
+                let text = format!("Unable to parse {wrong} to a broker endpoint");
+                return Err(format!("Error creating broker listeners from '[{all}]': {text}"));
+            }
+        }
+        if self.after_number("log.retention.ms") == Some(0) {
+            let text = "log.retention.ms must be unlimited (-1) or, greater than or equal to 1";
+            return Err(format!("requirement failed: {text}"));
+        }
+        let is_without_overrides = || self.after("max.connections.per.ip.overrides").is_none_or(|all| all.is_empty());
+        if self.after_number("max.connections.per.ip") == Some(0) && is_without_overrides() {
+            let text = "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property \
+                        is set.";
+            return Err(format!("requirement failed: {text}"));
+        }
+        let buffer = self.after_number("log.cleaner.dedupe.buffer.size");
+        if let (Some(buffer), Some(cleaners)) = (buffer, self.after_number("log.cleaner.threads")) {
+            let share = buffer.checked_div(cleaners).ok_or("/ by zero")?;
+            if share <= DEDUPE_BUFFER_PER_CLEANER {
+                let text = "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.";
+                return Err(format!("requirement failed: {text}"));
+            }
+        }
+        self.check_cordoned()
+    }
+
+    /// Replicas are kept from log directories that there are.
+    fn check_cordoned(&self) -> Result<(), String> {
+        let cordoned = self.given.get("cordoned.log.dirs").cloned().unwrap_or_default();
+        let cordoned = definition::list(&cordoned);
+        if cordoned == ["*"] {
+            return Ok(());
+        }
+        if cordoned.contains(&"*") {
+            let text = "When cordoned.log.dirs is set to *, it must not contain other values";
+            return Err(format!("requirement failed: {text}"));
+        }
+        let present = self.after("log.dirs").unwrap_or_default();
+        let missing: Vec<&str> =
+            cordoned.into_iter().filter(|directory| !definition::list(&present).contains(directory)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing = missing.join(", ");
+        let text = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries";
+        Err(format!("requirement failed: {text} : {missing}"))
+    }
+
+    /// Whether a broker can become so while it runs.
+    fn check_step(&self) -> Result<(), String> {
+        for name in POOLS {
+            let (Some(before), Some(after)) = (self.before_number(name), self.after_number(name)) else { continue };
+            let text = format!("Dynamic thread count update validation failed for {name}={after}");
+            if after < before / 2 {
+                return Err(format!("{text}, value should be at least half the current value {before}"));
+            }
+            if after > before * 2 {
+                return Err(format!("{text}, value should not be greater than double the current value {before}"));
+            }
+        }
+        let cleaners = "log.cleaner.threads";
+        if let (Some(before), Some(after)) = (self.before_number(cleaners), self.after_number(cleaners)) {
+            if after < before / 2 {
+                let text = "Log cleaner threads cannot be reduced to less than half the current value";
+                return Err(format!("{text} {before}"));
+            }
+            if after > before * 2 {
+                let text = "Log cleaner threads cannot be increased to more than double the current value";
+                return Err(format!("{text} {before}"));
+            }
+        }
+        for name in ["max.connections", "max.connection.creation.rate"] {
+            if self.after_number(name) == Some(0) {
+                return Err(format!("Invalid {name} 0"));
+            }
+        }
+        if let Some(reporters) = self.given.get("metric.reporters")
+            && definition::list(reporters).iter().any(|class| !class.starts_with("org.apache.kafka."))
+        {
+            let text = "Validation of dynamic config update of Set(metric.reporters) failed with class";
+            return Err(format!("{text} class kafka.server.DynamicMetricsReporters"));
+        }
+        self.check_local_retention("log.local.retention.ms", "log.retention.ms")?;
+        self.check_local_retention("log.local.retention.bytes", "log.retention.bytes")
+    }
+
+    /// What is kept near at hand is at most what is kept at all; -2 is as much.
+    fn check_local_retention(&self, local: &str, whole: &str) -> Result<(), String> {
+        let Some(most) = self.after_number(whole).filter(|most| *most >= 0) else { return Ok(()) };
+        let value = self.given.get(local).and_then(|value| value.trim().parse::<i64>().ok());
+        let why = match value {
+            Some(-1) => format!("Value must not be -1 as {whole} value is set as {most}."),
+            Some(value) if value > most => format!("Value must not be more than {whole} property value: {most}"),
+            _ => return Ok(()),
+        };
+        let value = value.unwrap_or_default();
+        Err(format!("Invalid value {value} for configuration {local}: {why}"))
+    }
+
+    /// With eligible leader replicas (KIP-966) all brokers have the same least number of replicas in sync.
+    fn check_in_sync_replicas(&self, changes: &[Change]) -> Result<(), Refusal> {
+        let Some(change) = changes.iter().find(|change| change.name == MIN_INSYNC_REPLICAS) else { return Ok(()) };
+        if self.state.feature_level("eligible.leader.replicas.version") == 0 {
+            return Ok(());
+        }
+        let text = if !self.for_all {
+            "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+        } else if !self.given.contains_key(&change.name) {
+            "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::new(ErrorCode::INVALID_CONFIG, text))
+    }
+
+    fn before_number(&self, name: &str) -> Option<i64> {
+        self.before(name)?.trim().parse().ok()
+    }
+
+    fn after_number(&self, name: &str) -> Option<i64> {
+        // Times have several names, with units of their own.
+        broker::spellings(name).find_map(|(name, factor)| {
+            let number: i64 = self.after(name)?.trim().parse().ok()?;
+            Some(if number < 0 { number } else { number.saturating_mul(factor) })
+        })
+    }
+
+    /// What the broker has now.
+    fn before(&self, name: &str) -> Option<Str> {
+        let configs = &self.state.configs;
+        let own = configs.brokers.get(&self.node).and_then(|own| own.get(name));
+        own.or_else(|| configs.cluster.get(name)).cloned().or_else(|| self.at_start(name))
+    }
+
+    /// What the broker would have.
+    fn after(&self, name: &str) -> Option<Str> {
+        let configs = &self.state.configs;
+        let own = configs.brokers.get(&self.node).and_then(|own| own.get(name));
+        let dynamic = if self.for_all {
+            own.or_else(|| self.given.get(name))
+        } else {
+            self.given.get(name).or_else(|| configs.cluster.get(name))
+        };
+        dynamic.cloned().or_else(|| self.at_start(name))
+    }
+
+    /// What the broker's file says, or else Kafka's default.
+    fn at_start(&self, name: &str) -> Option<Str> {
+        let found = broker::find(name, self.state.version_of(self.node))?;
+        let written = self.state.static_values_of(self.node).get(name).cloned();
+        written.or_else(|| found.definition.default.map(Str::from_static))
+    }
+}
