@@ -1,11 +1,10 @@
-//! DescribeProducers (61): what a partition's leader knows of the producers that write to it.
+//! DescribeProducers (61): what a partition's replicas know of the producers that write to it.
 
 use krafka_protocol::api::describe_producers::{
     DescribeProducersRequest, DescribeProducersResponse, PartitionResponse, ProducerState, TopicResponse,
 };
 use krafka_protocol::{ErrorCode, Str};
 
-use super::leadership;
 use crate::context::{Context, Outcome};
 use crate::log::producers::ActiveProducer;
 use crate::security::acls::Operation;
@@ -52,11 +51,10 @@ fn describe(
     let swept_ms = state.producers_swept_ms(cx.now);
     let expiration_ms = state.config.producer_id_expiration_ms;
     let partition = state.topics.partition_mut(name, index).ok_or((unknown, None))?;
-    leadership::check_leader(partition, cx.node).map_err(|error| {
-        // A node without a replica knows no such partition.
-        let holds = partition.replicas.contains(&cx.node);
-        (if holds { error } else { ErrorCode::NOT_LEADER_OR_FOLLOWER }, None)
-    })?;
+    // Followers know them as the leader does (KIP-664).
+    if !partition.replicas.contains(&cx.node) {
+        return Err((ErrorCode::NOT_LEADER_OR_FOLLOWER, None));
+    }
     partition.log.producers.expire(swept_ms, expiration_ms);
     Ok(partition.log.producers.active().map(tell).collect())
 }

@@ -12,7 +12,7 @@ use krafka_protocol::api::list_transactions::{ListTransactionsRequest, ListTrans
 use krafka_protocol::api::write_txn_markers::{WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest};
 use krafka_protocol::{ErrorCode, Str};
 
-use crate::target::{Topic, Wire, run};
+use crate::target::{Topic, Wire, run, run_on_three};
 use crate::transactional::{PLAIN_END, PLAIN_PRODUCE, Producer, committed_values, read};
 
 #[test]
@@ -148,6 +148,19 @@ fn leader_tells_of_its_producers() {
         ] {
             let refused = producers(&mut producer.broker, name, index).await;
             assert_eq!(ErrorCode(refused.error_code), error, "{name} {index}");
+        }
+    });
+}
+
+/// KIP-664: kafka-transactions looks for hanging ones on any broker that it is told to ask.
+#[test]
+fn followers_tell_of_producers_too() {
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[1, 2]).await;
+        for (node, error) in [(1, "NONE"), (2, "NONE"), (3, "NOT_LEADER_OR_FOLLOWER")] {
+            let mut wire = target.node(node).await;
+            let told = producers(&mut wire, &topic.name, 0).await;
+            assert_eq!((ErrorCode(told.error_code).name(), told.error_message), (error, None), "{node}");
         }
     });
 }
