@@ -493,6 +493,8 @@ impl FakeClusterBuilder {
     }
 
     fn into_machine(self, host: &str, ports: impl Fn(i32) -> BTreeMap<SecurityProtocol, u16>, now: Instant) -> Cluster {
+        // Before all that takes time, as keys of passwords do: or the cluster's time of day is ahead of everybody's.
+        let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);
         let listeners = self.listeners();
         let mut config = Config { listeners, ..self.config };
         let mut ids = Rng::stream(config.seed, "ids");
@@ -514,7 +516,6 @@ impl FakeClusterBuilder {
             Node { profile, ..Node::new(host, ports(id), rack, version) }
         };
         let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
-        let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);
         let mut state = State::new(Arc::new(config), WallClock::new(now, start_ms), nodes, ids);
         for (name, &level) in &self.features {
             let found = state.feature(name).filter(|feature| (feature.min..=feature.max).contains(&level));
