@@ -6,6 +6,7 @@ use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfigs,
 use krafka_protocol::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode, Str};
 
 use super::assignment::{self, Refusal};
+use super::describe_quorum::METADATA_TOPIC;
 use crate::configs::{Overrides, alter, of_topic};
 use crate::context::{Context, Outcome};
 use crate::quotas;
@@ -48,6 +49,10 @@ fn create(
 ) -> Result<CreatableTopicResult, Refusal> {
     if let Some(code) = cx.topic_error(state, Operation::Create, &topic.name) {
         return Err((code, "Authorization failed.".to_owned()));
+    }
+    if *topic.name == *METADATA_TOPIC {
+        let text = format!("Creation of internal topic {METADATA_TOPIC} is prohibited.");
+        return Err((ErrorCode::INVALID_REQUEST, text));
     }
     topics::validate_name(&topic.name).map_err(|text| (ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;
     if state.topics.by_name(&topic.name).is_some() {

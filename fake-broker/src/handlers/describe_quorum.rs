@@ -8,7 +8,7 @@ use crate::security::acls::Operation;
 use crate::state::State;
 use crate::words::words;
 
-const METADATA_TOPIC: &str = "__cluster_metadata";
+pub(super) const METADATA_TOPIC: &str = "__cluster_metadata";
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeQuorumRequest) -> Outcome<DescribeQuorumResponse> {
     if let Some(code) = cx.cluster_error(state, Operation::Describe) {

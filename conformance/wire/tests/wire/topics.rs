@@ -64,6 +64,18 @@ fn names_are_validated() {
 }
 
 #[test]
+fn log_of_the_controllers_is_no_topic_to_create() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+
+        let refused = create(&mut wire, topic(&"__cluster_metadata".into(), 1, 1)).await;
+
+        let text = "Creation of internal topic __cluster_metadata is prohibited.";
+        assert_eq!((error(refused.error_code), refused.error_message.as_deref()), ("INVALID_REQUEST", Some(text)));
+    });
+}
+
+#[test]
 fn numbers_are_validated() {
     run(async |target| {
         let mut wire = target.connect().await;
