@@ -286,8 +286,10 @@ impl State {
             }
             Operation::LoadCoordinator { group, transactional_id, time } => {
                 coordinated(group, transactional_id)?;
-                let rule = RuleText::loading(group.clone(), transactional_id.clone(), *time);
-                self.faults.book().install(rule, now)?;
+                if !time.is_zero() {
+                    let rule = RuleText::loading(group.clone(), transactional_id.clone(), *time);
+                    self.faults.book().install(rule, now)?;
+                }
             }
             other => return self.operate_further(other, now),
         }

@@ -145,6 +145,37 @@ async fn request_that_cannot_be_says_why() {
     }
 }
 
+/// A rule that could never act is refused, so that no test waits for it.
+#[tokio::test]
+async fn rule_that_could_never_act_is_refused() {
+    let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
+    let cases = [
+        (r#"{"do": "observe", "times": 0}"#, "a rule acts at least once"),
+        (r#"{"do": "observe", "after_ms": 100, "until_ms": 50}"#, "begins before that"),
+        (r#"{"when": {"versions": [9, 0]}, "do": "observe"}"#, "the first and the last"),
+        (r#"{"when": {"event": "connect", "topic": "orders"}, "do": "refuse"}"#, "a connection is known by"),
+        (r#"{"when": {"event": "connect", "client_id": "shop"}, "do": "refuse"}"#, "a connection is known by"),
+        (r#"{"when": {"apis": ["Produce"], "fields": {"ack": 0}}, "do": "observe"}"#, "Produce has no field `ack`"),
+        (r#"{"when": {"fields": {"nope": 0}}, "do": "observe"}"#, "no request has a field `nope`"),
+        (r#"{"when": {"apis": ["Produce"]}, "do": "rebootstrap"}"#, "only an answer to Metadata"),
+        (r#"{"when": {"apis": ["ApiVersions"]}, "do": "fence_epoch"}"#, "carry no epoch"),
+        (r#"{"when": {"apis": ["Metadata"]}, "do": {"hint": "no_leader"}}"#, "are not answered with such a hint"),
+    ];
+    for (rule, reason) in cases {
+        let error = fake.install_json(rule).expect_err(rule);
+        assert!(error.contains(reason), "{rule}: {error}");
+    }
+    let legal = [
+        r#"{"when": {"event": "connect", "node": 1}, "do": "refuse"}"#,
+        r#"{"when": {"apis": ["Fetch", "Produce"], "fields": {"topic_data.name": "x"}}, "do": "observe"}"#,
+        r#"{"when": {"apis": ["Fetch", "Metadata"]}, "do": "rebootstrap"}"#,
+        r#"{"do": "fence_epoch"}"#,
+    ];
+    for rule in legal {
+        fake.install_json(rule).expect(rule);
+    }
+}
+
 /// A wait does not keep the cluster alive, and a cluster that is gone listens no more.
 #[tokio::test]
 async fn port_ends_with_its_cluster() {

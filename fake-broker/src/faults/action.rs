@@ -118,7 +118,18 @@ impl Action {
     /// The reason.
     pub(crate) fn check(&self, selector: &Selector, after_handling: bool) -> Result<(), String> {
         self.check_event(selector)?;
+        let is_about =
+            |can: &dyn Fn(ApiKey) -> bool| selector.apis.is_empty() || selector.apis.iter().any(|api| can(api.0));
         match self {
+            Self::Rebootstrap if !is_about(&|key| key == ApiKey::Metadata) => {
+                Err("only an answer to Metadata tells a client to rebootstrap".to_owned())
+            }
+            Self::FenceEpoch if !is_about(&|key| super::fencing::fencing(key).is_some()) => {
+                Err("these requests carry no epoch that could be one of the past".to_owned())
+            }
+            Self::Hint(hint) if !is_about(&|key| hint.fits(key, i16::MAX)) => {
+                Err(format!("these requests are not answered with such a hint: {hint:?}"))
+            }
             Self::Bandwidth { bytes_per_second: 0 } => Err("a link without bandwidth is a partition".to_owned()),
             Self::Loss { probability, .. } if !(0.0..1.0).contains(probability) => {
                 Err("the probability of a loss is at least 0 and less than 1: a link that loses all is a partition"

@@ -74,6 +74,13 @@ impl RuleText {
         if self.nth == 0 {
             return Err("matches are counted from 1 on".to_owned());
         }
+        if self.times == Times::Number(0) {
+            return Err("a rule acts at least once: leave `times` away, or remove the rule".to_owned());
+        }
+        if self.until_ms.is_some_and(|until| Duration::from_millis(until) <= self.after) {
+            return Err("a rule that ends at `until_ms` begins before that, at `after_ms`".to_owned());
+        }
+        self.when.check()?;
         let is_lasting = self.nth == 1 && self.probability.is_none() && self.times == Times::Forever;
         if matches!(self.action, Action::Partition) && !is_lasting {
             return Err("a partition lasts until it is removed or its time is over: \"times\": \"forever\"".to_owned());

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use krafka_protocol::{AnyRequest, Str};
+use krafka_protocol::{AnyRequest, ApiKey, Str};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::answers::field_at;
 use super::entities::Entities;
 use super::names::{Api, Id};
 use super::network::{Passing, Towards};
@@ -79,6 +80,31 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
+    /// Says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// It could never match.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.versions.is_some_and(|[first, last]| first > last) {
+            return Err("`versions` are the first and the last, such as [0, 9]".to_owned());
+        }
+        if self.event == Event::Connect && (self.names_contents() || self.client_id.is_some()) {
+            return Err("a connection is known by `node` and `connection` before anything is asked on it".to_owned());
+        }
+        let has = |key: ApiKey, path: &str| key.schemas().is_some_and(|[schema, _]| field_at(schema, path).is_some());
+        let named: Vec<ApiKey> = self.apis.iter().map(|api| api.0).collect();
+        let apis = if named.is_empty() { ApiKey::ALL } else { &named[..] };
+        match self.fields.keys().find(|path| !apis.iter().any(|key| has(*key, path))) {
+            Some(path) if named.is_empty() => Err(format!("no request has a field `{path}`")),
+            Some(path) => {
+                let names: Vec<&str> = named.iter().map(|key| key.name()).collect();
+                Err(format!("a request of {} has no field `{path}`", names.join(" or ")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether a request is one of those meant.
     pub(crate) fn matches(&self, cx: &Context, request: &AnyRequest, entities: &Entities) -> bool {
         let has = |wanted: &Option<String>, names: &[Str]| {
