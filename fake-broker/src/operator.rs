@@ -61,6 +61,7 @@ impl State {
         }
         let first = self.nodes.live().next().map(|(id, _)| id).ok_or("no node is up")?;
         let asked = node.unwrap_or(first);
+        self.nodes.find(asked).ok_or_else(|| format!("there is no node {asked}"))?;
         let spoken =
             handlers::versions(self, asked, key).ok_or_else(|| format!("node {asked} does not speak {api}"))?;
         let version = version.unwrap_or(spoken.max);

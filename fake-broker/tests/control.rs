@@ -119,6 +119,8 @@ async fn what_is_not_there_is_not_found() {
         ("GET", "/snapshots", "", 200),
         ("POST", "/snapshots/7/restore", "", 404),
         ("DELETE", "/snapshots/x", "", 400),
+        ("GET", "/history?api=Fetsch", "", 400),
+        ("POST", "/groups/audit/offsets", "{\"topic\": \"orders\", \"partition\": 9, \"offset\": 1}", 409),
     ];
     for (method, path, body, status) in cases {
         assert_eq!(ask(&address, method, path, body).await.0, status, "{method} {path} {body}");
@@ -136,12 +138,29 @@ async fn request_that_cannot_be_says_why() {
         (r#"{"api": "JoinGroup"}"#, "JoinGroup needs a connection"),
         (r#"{"api": "Metadata", "version": 99}"#, "speaks Metadata in versions"),
         (r#"{"api": "Metadata", "fields": {"topiks": []}}"#, "unknown field `Metadata.topiks`"),
-        (r#"{"api": "Metadata", "node": 9}"#, "node 9 does not speak"),
+        (r#"{"api": "Metadata", "node": 9}"#, "there is no node 9"),
     ];
     for (request, reason) in cases {
         let (status, answer) = ask(&address, "POST", "/cluster", &format!("{{\"request\": {request}}}")).await;
         let error = answer["error"].as_str().expect("an error");
         assert!(status == 409 && error.contains(reason), "{request}: {answer}");
+    }
+}
+
+/// What is wrong is told in the caller's words, not in ours.
+#[tokio::test]
+async fn what_is_refused_is_named() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let cases = [
+        ("POST", "/snapshots/7/restore", "", "there is no snapshot 7"),
+        ("DELETE", "/snapshots/7", "", "there is no snapshot 7"),
+        ("GET", "/history?api=Fetsch", "", "there is no API called `Fetsch`"),
+        ("POST", "/topics/orders/0/records", "{\"value\": 1}", "bytes are a text, or {\"base64\": \"…\"}"),
+    ];
+    for (method, path, body, reason) in cases {
+        let (_, answer) = ask(&address, method, path, body).await;
+        assert!(answer["error"].as_str().expect("an error").starts_with(reason), "{method} {path}: {answer}");
     }
 }
 
@@ -174,6 +193,18 @@ async fn rule_that_could_never_act_is_refused() {
     for rule in legal {
         fake.install_json(rule).expect(rule);
     }
+}
+
+/// A body that is too long is not read through, and its writer sees the answer all the same.
+#[tokio::test]
+async fn who_writes_too_much_is_told_so() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let value = format!("{{\"value\": \"{}\"}}", "x".repeat(8 << 20));
+
+    let (status, answer) = ask(&address, "POST", "/topics/orders/0/records", &value).await;
+
+    assert_eq!((status, answer["error"].as_str()), (413, Some("a body has at most 1048576 bytes")));
 }
 
 /// A wait does not keep the cluster alive, and a cluster that is gone listens no more.

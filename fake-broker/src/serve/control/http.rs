@@ -1,7 +1,8 @@
-//! As much of HTTP/1.1 as the control port needs: one request after the other, bodies with a length, JSON answers.
+//! As much of HTTP/1.1 as the control port needs: one request after the other, bodies with a length or in chunks, and
+//! answers in JSON.
 //!
-//! Every HTTP client in a standard library speaks this. There is no TLS, no chunked request and no upgrade; whatever is
-//! longer than the limits is refused.
+//! Every HTTP client in a standard library speaks this. There is no TLS and no upgrade; whatever is longer than the
+//! limits is refused.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const MAX_HEAD: usize = 16 * 1024;
 /// The longest body.
 const MAX_BODY: usize = 1024 * 1024;
+/// The most headers behind a body in chunks.
+const MAX_TRAILERS: usize = 100;
 
 /// A request.
 #[derive(Debug)]
@@ -39,8 +42,22 @@ struct Head {
     method: String,
     target: String,
     length: usize,
+    is_chunked: bool,
     is_kept: bool,
     wants_word: bool,
+}
+
+/// Why there is no request.
+enum Stop {
+    Ended,
+    Broken(io::Error),
+    Refused(Reply),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
 }
 
 impl Reply {
@@ -86,37 +103,84 @@ pub(super) async fn read(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     buffer: &mut BytesMut,
 ) -> io::Result<Option<Result<Request, Reply>>> {
-    let end = loop {
-        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end;
-        }
-        if buffer.len() > MAX_HEAD {
-            return Ok(Some(Err(Reply::error(431, format!("a head has at most {MAX_HEAD} bytes")))));
-        }
-        if stream.read_buf(buffer).await? == 0 {
-            return Ok(None);
-        }
-    };
-    let head = buffer.split_to(end);
-    buffer.advance(4);
-    let head = match parse(&head) {
-        Ok(head) => head,
-        Err(reply) => return Ok(Some(Err(reply))),
-    };
-    if head.wants_word && buffer.len() < head.length {
+    match request(stream, buffer).await {
+        Ok(request) => Ok(Some(Ok(request))),
+        Err(Stop::Refused(reply)) => Ok(Some(Err(reply))),
+        Err(Stop::Ended) => Ok(None),
+        Err(Stop::Broken(error)) => Err(error),
+    }
+}
+
+async fn request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), buffer: &mut BytesMut) -> Result<Request, Stop> {
+    let head = parse(&until(stream, buffer, b"\r\n\r\n").await?).map_err(Stop::Refused)?;
+    if head.wants_word && (head.is_chunked || buffer.len() < head.length) {
         stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
-    while buffer.len() < head.length {
-        if stream.read_buf(buffer).await? == 0 {
-            return Ok(None);
-        }
-    }
-    let body = buffer.split_to(head.length).freeze();
+    let body = if head.is_chunked {
+        chunks(stream, buffer).await?
+    } else {
+        fill(stream, buffer, head.length).await?;
+        buffer.split_to(head.length).freeze()
+    };
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let path = path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
     let query = query.split('&').filter(|pair| !pair.is_empty());
     let query = query.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v)));
-    Ok(Some(Ok(Request { method: head.method, path, query: query.collect(), body, is_kept: head.is_kept })))
+    Ok(Request { method: head.method, path, query: query.collect(), body, is_kept: head.is_kept })
+}
+
+/// Reads a body that comes in chunks, as from a client that does not know its length when it begins.
+async fn chunks(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> Result<Bytes, Stop> {
+    let wrong = || Stop::Refused(Reply::error(400, "a chunk is: its length in hexadecimal digits, a line end, itself"));
+    let mut body = BytesMut::new();
+    loop {
+        let line = until(stream, buffer, b"\r\n").await?;
+        let size = std::str::from_utf8(&line).ok().and_then(|line| line.split(';').next());
+        let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok()).ok_or_else(wrong)?;
+        if size == 0 {
+            break;
+        }
+        if size > MAX_BODY - body.len() {
+            return Err(Stop::Refused(too_long()));
+        }
+        fill(stream, buffer, size + 2).await?;
+        body.extend_from_slice(&buffer.split_to(size));
+        if !buffer.starts_with(b"\r\n") {
+            return Err(wrong());
+        }
+        buffer.advance(2);
+    }
+    for _ in 0..=MAX_TRAILERS {
+        if until(stream, buffer, b"\r\n").await?.is_empty() {
+            return Ok(body.freeze());
+        }
+    }
+    Err(Stop::Refused(Reply::error(431, format!("there are at most {MAX_TRAILERS} trailers"))))
+}
+
+/// Reads until there are so many bytes.
+async fn fill(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, length: usize) -> Result<(), Stop> {
+    while buffer.len() < length {
+        if stream.read_buf(buffer).await? == 0 {
+            return Err(Stop::Ended);
+        }
+    }
+    Ok(())
+}
+
+/// Reads what is in front of a mark, and passes over the mark.
+async fn until(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, mark: &[u8]) -> Result<BytesMut, Stop> {
+    loop {
+        if let Some(end) = buffer.windows(mark.len()).position(|window| window == mark) {
+            let before = buffer.split_to(end);
+            buffer.advance(mark.len());
+            return Ok(before);
+        }
+        if buffer.len() > MAX_HEAD {
+            return Err(Stop::Refused(Reply::error(431, format!("a head has at most {MAX_HEAD} bytes"))));
+        }
+        fill(stream, buffer, buffer.len() + 1).await?;
+    }
 }
 
 fn parse(head: &[u8]) -> Result<Head, Reply> {
@@ -135,6 +199,7 @@ fn parse(head: &[u8]) -> Result<Head, Reply> {
         method: method.to_owned(),
         target: target.to_owned(),
         length: 0,
+        is_chunked: false,
         is_kept: version != "HTTP/1.0",
         wants_word: false,
     };
@@ -143,16 +208,21 @@ fn parse(head: &[u8]) -> Result<Head, Reply> {
         let value = value.trim();
         match name.to_ascii_lowercase().as_str() {
             "content-length" => head.length = value.parse().map_err(|_| wrong("Content-Length is a number"))?,
-            "transfer-encoding" => return Err(Reply::error(501, "a body comes in one piece, with a Content-Length")),
+            "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => head.is_chunked = true,
+            "transfer-encoding" => return Err(Reply::error(501, "a body comes in one piece, or chunked and as it is")),
             "connection" if value.eq_ignore_ascii_case("close") => head.is_kept = false,
             "expect" => head.wants_word = value.eq_ignore_ascii_case("100-continue"),
             _ => {}
         }
     }
     if head.length > MAX_BODY {
-        return Err(Reply::error(413, format!("a body has at most {MAX_BODY} bytes")));
+        return Err(too_long());
     }
     Ok(head)
+}
+
+fn too_long() -> Reply {
+    Reply::error(413, format!("a body has at most {MAX_BODY} bytes"))
 }
 
 /// Takes the percent signs out of a part of an address. What is no escape stays as it is.
@@ -196,6 +266,22 @@ mod tests {
         assert_eq!((&request.body[..], request.is_kept), (&b"{}"[..], true));
     }
 
+    /// As .NET's `JsonContent` sends it.
+    #[tokio::test]
+    async fn chunks_are_put_together() {
+        let text = "POST /rules HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n\
+                    3\r\n{\"a\r\nB;x=y\r\n\": \"......\"\r\n1\r\n}\r\n0\r\nDigest: none\r\n\r\nGET / HTTP/1.1\r\n\r\n";
+        let (mut ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(text.as_bytes()).await.expect("there is room");
+        let mut buffer = BytesMut::new();
+
+        let first = read(&mut ours, &mut buffer).await.expect("a stream").expect("a request").expect("a legal one");
+        let second = read(&mut ours, &mut buffer).await.expect("a stream").expect("a request").expect("a legal one");
+
+        assert_eq!(&first.body[..], b"{\"a\": \"......\"}");
+        assert_eq!((second.method.as_str(), second.body.len()), ("GET", 0));
+    }
+
     #[tokio::test]
     async fn what_is_too_long_or_no_request_is_refused() {
         let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(MAX_HEAD));
@@ -206,7 +292,10 @@ mod tests {
             ("GET / HTTP/1.1\r\nbad\r\n\r\n", 400),
             ("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
             ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n", 400),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413),
         ];
         for (text, status) in cases {
             assert_eq!(

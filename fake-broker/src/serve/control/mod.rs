@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -23,17 +24,22 @@ use crate::handle::{FakeCluster, WeakCluster};
 use http::Reply;
 
 /// How many connections are served at once; more wait.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 256;
 
 /// How long it takes until connections are accepted again after one could not be.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// How long a client that was refused may go on to write.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// Listens on an address, and returns what serves there until the cluster is gone, and where that is.
 pub(crate) async fn bind(
     fake: WeakCluster,
     address: SocketAddr,
 ) -> io::Result<(impl Future<Output = ()> + Send + 'static, SocketAddr)> {
-    let listener = TcpListener::bind(address).await?;
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("cannot serve the control port on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(named)?;
     let address = listener.local_addr()?;
     Ok((accept(fake, listener), address))
 }
@@ -67,6 +73,9 @@ async fn serve(fake: WeakCluster, mut stream: TcpStream) -> io::Result<()> {
         };
         http::write(&mut stream, &reply, is_kept).await?;
         if !is_kept {
+            // A client that is still writing would be reset, and never see why it was refused.
+            stream.shutdown().await?;
+            let _ = tokio::time::timeout(LINGER, tokio::io::copy(&mut stream, &mut tokio::io::sink())).await;
             return Ok(());
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use krafka_protocol::ApiKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ struct RequestBody {
 
 /// Bytes: as text, or in base64 where they are none.
 #[derive(Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(untagged, deny_unknown_fields, expecting = "bytes are a text, or {\"base64\": \"…\"}")]
 pub(super) enum Text {
     Plain(String),
     Base64 { base64: String },
@@ -199,6 +200,9 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
         ("GET", ["groups", group]) => Reply::ok(fake.look_at(|state, now| views::group(state, group, now))),
         ("POST", ["groups", group, "offsets"]) => {
             let OffsetBody { topic, partition, offset, metadata } = body(request)?;
+            if fake.leader_epoch(&topic, partition).is_none() {
+                return Err(Reply::error(409, format!("there is no partition {topic}-{partition}")));
+            }
             fake.commit(group, &topic, partition, offset, &metadata);
             Reply::ok(json!({}))
         }
@@ -206,8 +210,14 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
         (method, ["transactions", id, rest @ ..]) => transactions::route(&fake, method, id, rest, request)?,
         ("GET", ["snapshots"]) => Reply::ok(json!(fake.kept_snapshots())),
         ("POST", ["snapshots"]) => Reply { status: 201, body: json!({ "snapshot": fake.keep_snapshot() }) },
-        ("POST", ["snapshots", number, "restore"]) if fake.restore_kept(self::number(number)?) => Reply::ok(json!({})),
-        ("DELETE", ["snapshots", number]) if fake.drop_snapshot(self::number(number)?) => Reply::ok(json!({})),
+        ("POST", ["snapshots", id, "restore"]) => {
+            let id = number(id)?;
+            known_snapshot(id, fake.restore_kept(id))?
+        }
+        ("DELETE", ["snapshots", id]) => {
+            let id = number(id)?;
+            known_snapshot(id, fake.drop_snapshot(id))?
+        }
         ("GET", ["history"]) => history(&fake, request)?,
         _ => return Err(no_path(request)),
     };
@@ -237,6 +247,9 @@ fn history(fake: &FakeCluster, request: &Request) -> Result<Reply, Reply> {
     known_query(request, &["api", "client_id", "node", "connection", "since", "limit"])?;
     let text = |name: &str| request.query.get(name).map(String::as_str);
     let (api, client_id) = (text("api"), text("client_id"));
+    if let Some(api) = api.filter(|api| ApiKey::ALL.iter().all(|key| key.name() != *api)) {
+        return Err(Reply::error(400, format!("there is no API called `{api}`")));
+    }
     let node: Option<i32> = query(request, "node")?;
     let connection: Option<u64> = query(request, "connection")?;
     let since: u64 = query(request, "since")?.unwrap_or(0);
@@ -266,6 +279,11 @@ pub(super) fn no_path(request: &Request) -> Reply {
 
 fn no_rule(id: u64) -> Reply {
     Reply::error(404, format!("there is no rule {id}"))
+}
+
+fn known_snapshot(id: u64, is_known: bool) -> Result<Reply, Reply> {
+    let absent = || Reply::error(404, format!("there is no snapshot {id}"));
+    is_known.then(|| Reply::ok(json!({}))).ok_or_else(absent)
 }
 
 fn known_partition(fake: &FakeCluster, topic: &str, partition: &str) -> Result<i32, Reply> {
