@@ -189,8 +189,15 @@ impl State {
 
     /// Notes that a client asked for what Kafka refuses.
     pub(crate) fn complain(&mut self, words: impl FnOnce() -> String) {
-        if self.config.strict && self.complaints.len() < MAX_COMPLAINTS {
-            self.complaints.push(words());
+        if self.config.strict {
+            self.note(words());
+        }
+    }
+
+    /// Notes what no test means to happen, whether the cluster is strict or not.
+    pub(crate) fn note(&mut self, words: String) {
+        if self.complaints.len() < MAX_COMPLAINTS {
+            self.complaints.push(words);
         }
     }
 

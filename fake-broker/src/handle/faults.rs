@@ -102,8 +102,9 @@ impl FakeCluster {
         Ok(Node::of(answer.structure()).to_json())
     }
 
-    /// Returns what a test should not pass over: rules that have not acted, and, if the cluster is
-    /// [strict](crate::FakeClusterBuilder::strict), requests that Kafka refuses because they are wrong in themselves.
+    /// Returns what a test should not pass over: rules that have not acted, rules whose change of the cluster was
+    /// impossible when they acted, and, if the cluster is [strict](crate::FakeClusterBuilder::strict), requests that
+    /// Kafka refuses because they are wrong in themselves.
     ///
     /// **Unstable:** may change in any release.
     pub fn complaints(&self) -> Vec<String> {
