@@ -192,6 +192,10 @@ fn program_explains_what_it_does_not_understand() {
     for (arguments, expected) in [
         (&["--nodes", "0"][..], "--nodes takes a number from 1"),
         (&["--as-version", "2.8"], "3.9"),
+        (&["--as-version", "kafka"], "4.4, msk-serverless or event-hubs, not 'kafka'"),
+        (&["--control", "9092"], "--control takes an address with a port, such as 127.0.0.1:0, not '9092'"),
+        (&["--seed", "-1"], "--seed takes a number from 0 on, not '-1'"),
+        (&["--config", "num.partitions=0"], "num.partitions cannot be '0'"),
         (&["--topic", "a b"], "a b"),
         (&["--topic", "orders:many"], "many"),
         (&["--topic", "orders:1", "--topic", "orders:2"], "'orders' was given before"),

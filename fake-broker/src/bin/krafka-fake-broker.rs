@@ -143,9 +143,9 @@ fn parse() -> Result<Option<Options>, Failure> {
                 has_tls = true;
                 builder.tls(certificate(&text(&mut arguments)?)?)
             }
-            Long("seed") => builder.seed(arguments.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("seed") => builder.seed(parsed(&mut arguments, "--seed takes a number from 0 on")?),
             Long("control") => {
-                control = Some(arguments.value().and_then(|value| value.parse()).map_err(usage)?);
+                control = Some(parsed(&mut arguments, "--control takes an address with a port, such as 127.0.0.1:0")?);
                 builder
             }
             Long("strict") => {
@@ -194,6 +194,12 @@ fn text(arguments: &mut lexopt::Parser) -> Result<String, Failure> {
     arguments.value().and_then(|value| value.string()).map_err(usage)
 }
 
+/// Reads what the option takes, and says what that is where it is something else.
+fn parsed<T: std::str::FromStr>(arguments: &mut lexopt::Parser, takes: &str) -> Result<T, Failure> {
+    let value = text(arguments)?;
+    value.parse().map_err(|_| Failure::Usage(format!("{takes}, not '{value}'")))
+}
+
 fn within(arguments: &mut lexopt::Parser, option: &str, least: i32, most: i32) -> Result<i32, Failure> {
     let value = text(arguments)?;
     let number: i32 =
@@ -216,9 +222,8 @@ fn topic(argument: &str) -> Result<(&str, i32), Failure> {
 }
 
 fn version(argument: &str) -> Result<KafkaVersion, Failure> {
-    argument
-        .parse()
-        .map_err(|_| Failure::Usage(format!("--as-version takes 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, not '{argument}'")))
+    let takes = "3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, msk-serverless or event-hubs";
+    argument.parse().map_err(|_| Failure::Usage(format!("--as-version takes {takes}, not '{argument}'")))
 }
 
 fn run(options: Options) -> Result<(), Failure> {

@@ -42,13 +42,13 @@ impl FakeClusterBuilder {
                 // 0 stands for never.
                 config.logins.max_reauth = Some(millis(name, value)?).filter(|lifetime| !lifetime.is_zero());
             }
-            "default.replication.factor" => self.replication_factor = Some(parse(name, value)?),
+            "default.replication.factor" => self.replication_factor = Some(positive(name, value)?),
             "delegation.token.secret.key" => config.logins.tokens.secret = Some(Str::from(value)),
             "group.consumer.assignment.interval.ms" => {
                 config.group_consumer_assignment_interval = millis(name, value)?;
             }
             "group.consumer.heartbeat.interval.ms" => config.group_consumer_heartbeat_interval = millis(name, value)?,
-            "group.consumer.max.size" => config.group_consumer_max_size = parse(name, value)?,
+            "group.consumer.max.size" => config.group_consumer_max_size = positive(name, value)?,
             "group.consumer.migration.policy" => {
                 let policy = match value {
                     "disabled" => MigrationPolicy::Disabled,
@@ -65,18 +65,20 @@ impl FakeClusterBuilder {
             "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = millis(name, value)?,
             "group.initial.rebalance.delay.ms" => config.group_initial_rebalance_delay = millis(name, value)?,
             "group.max.session.timeout.ms" => config.group_max_session_timeout = millis(name, value)?,
-            "group.max.size" => config.group_max_size = parse(name, value)?,
+            "group.max.size" => config.group_max_size = positive(name, value)?,
             "group.min.session.timeout.ms" => config.group_min_session_timeout = millis(name, value)?,
             "group.share.max.share.sessions" => config.share_session_slots = parse(name, value)?,
             "max.incremental.fetch.session.cache.slots" => config.fetch_session_slots = parse(name, value)?,
-            "num.partitions" => config.default_partitions = parse(name, value)?,
+            "num.partitions" => config.default_partitions = positive(name, value)?,
             "offset.metadata.max.bytes" => config.offset_metadata_max_bytes = parse(name, value)?,
-            "offsets.retention.check.interval.ms" => config.offsets_retention_check_interval = millis(name, value)?,
+            "offsets.retention.check.interval.ms" => {
+                config.offsets_retention_check_interval = Duration::from_millis(positive(name, value)?)
+            }
             "offsets.retention.minutes" => {
-                let minutes: u32 = parse(name, value)?;
+                let minutes: u32 = positive(name, value)?;
                 config.offsets_retention = Duration::from_secs(60 * u64::from(minutes));
             }
-            "producer.id.expiration.ms" => config.producer_id_expiration_ms = parse(name, value)?,
+            "producer.id.expiration.ms" => config.producer_id_expiration_ms = positive(name, value)?,
             "replica.selector.class" => {
                 config.rack_aware_replica_selector = value.ends_with("RackAwareReplicaSelector")
             }
@@ -87,11 +89,11 @@ impl FakeClusterBuilder {
                 }
             }
             "transaction.abort.timed.out.transaction.cleanup.interval.ms" => {
-                config.transaction_abort_interval = millis(name, value)?.max(Duration::from_millis(1));
+                config.transaction_abort_interval = Duration::from_millis(positive(name, value)?);
             }
-            "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = parse(name, value)?,
+            "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = positive(name, value)?,
             "transaction.two.phase.commit.enable" => config.two_phase_commit = parse(name, value)?,
-            "transactional.id.expiration.ms" => config.transactional_id_expiration_ms = parse(name, value)?,
+            "transactional.id.expiration.ms" => config.transactional_id_expiration_ms = positive(name, value)?,
             "unstable.api.versions.enable" => config.unstable_api_versions = parse(name, value)?,
             _ => {
                 let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
@@ -109,6 +111,15 @@ where
     T::Err: Display,
 {
     value.trim().parse().map_err(|error: T::Err| refused(name, value, error))
+}
+
+/// Reads a number where Kafka takes none below 1.
+fn positive<T: FromStr + From<bool> + PartialOrd>(name: &str, value: &str) -> Result<T, Refused>
+where
+    T::Err: Display,
+{
+    let number: T = parse(name, value)?;
+    if number < T::from(true) { Err(refused(name, value, "Value must be at least 1")) } else { Ok(number) }
 }
 
 fn millis(name: &str, value: &str) -> Result<Duration, Refused> {
@@ -144,6 +155,8 @@ mod tests {
         let refusals = [
             ("log.retention.our", "3", "no broker has a config 'log.retention.our'"),
             ("num.partitions", "many", "num.partitions cannot be 'many': invalid digit found in string"),
+            ("num.partitions", "0", "num.partitions cannot be '0': Value must be at least 1"),
+            ("default.replication.factor", "-1", "default.replication.factor cannot be '-1': Value must be at least 1"),
             ("super.users", "alice", "super.users cannot be 'alice': a user is User:name"),
         ];
         for (name, value, words) in refusals {
