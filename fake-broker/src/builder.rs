@@ -21,6 +21,7 @@ use crate::rng::Rng;
 use crate::serve::tcp::Listener;
 use crate::serve::{self, Shared};
 use crate::state::State;
+use crate::topics;
 
 /// Builds a [`FakeCluster`].
 ///
@@ -83,15 +84,30 @@ impl Default for FakeClusterBuilder {
 
 impl FakeClusterBuilder {
     /// Sets the number of nodes, whose ids count from 1. The default is one.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
     pub fn nodes(mut self, nodes: i32) -> Self {
+        assert!(nodes > 0, "a cluster has at least one node, not {nodes}");
         self.nodes = nodes;
         self
     }
 
     /// Adds a topic with so many partitions, there from the start. For a name that was given before, the later number
     /// counts.
+    ///
+    /// # Panics
+    ///
+    /// If the name is invalid, or there are no partitions.
+    #[track_caller]
     pub fn topic(mut self, name: impl Into<Str>, partitions: i32) -> Self {
         let name = name.into();
+        if let Err(fault) = topics::validate_name(&name) {
+            panic!("{fault}");
+        }
+        assert!(partitions > 0, "the topic {name} needs at least one partition, not {partitions}");
         self.topics.retain(|(other, _)| *other != name);
         self.topics.push((name, partitions));
         self

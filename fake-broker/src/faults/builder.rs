@@ -235,6 +235,7 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If it could never act, or does what no broker does.
+    #[track_caller]
     pub(super) fn install(mut self, action: Action) -> Rule {
         self.text.action = action;
         match self.book.install(self.text, self.now) {

@@ -23,34 +23,40 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If no broker could answer so after the deed; the text says which errors the API can give then.
+    #[track_caller]
     pub fn reply_error(self, code: ErrorCode) -> Rule {
         self.install(Action::ReplyError(Code(code)))
     }
 
     /// Tells the client to be silent for this time. The answer is sent at once, and the connection is not read from
     /// until the time is over, as Kafka does since version 2.0 (KIP-219).
+    #[track_caller]
     pub fn throttle(self, time: Duration) -> Rule {
         self.install(Action::Throttle(time))
     }
 
     /// Handles the request later, or answers it later if [after handling](Self::after_handling). What is behind it on
     /// its connection waits too.
+    #[track_caller]
     pub fn delay(self, time: Duration) -> Rule {
         self.install(Action::Delay(time))
     }
 
     /// Closes the connection instead of handling the request, or of answering it.
+    #[track_caller]
     pub fn drop_connection(self) -> Rule {
         self.install(Action::DropConnection)
     }
 
     /// Never answers the request, nor anything behind it on its connection.
+    #[track_caller]
     pub fn silence(self) -> Rule {
         self.install(Action::Silence)
     }
 
     /// Answers Metadata (from version 13 on) with REBOOTSTRAP_REQUIRED, 129: the client must forget the cluster that it
     /// knows and begin again from its bootstrap servers (KIP-1102).
+    #[track_caller]
     pub fn rebootstrap(self) -> Rule {
         self.install(Action::Rebootstrap)
     }
@@ -59,16 +65,19 @@ impl RuleBuilder {
     /// again just before, so a client that tells the epoch it knows gets FENCED_LEADER_EPOCH. Produce is answered
     /// INVALID_PRODUCER_EPOCH, InitProducerId PRODUCER_FENCED, and a group's SyncGroup, Heartbeat and OffsetCommit
     /// ILLEGAL_GENERATION.
+    #[track_caller]
     pub fn fence_epoch(self) -> Rule {
         self.install(Action::FenceEpoch)
     }
 
     /// Moves the leaders of the partitions that the request is about to this node, just before it is handled.
+    #[track_caller]
     pub fn move_leader(self, to: i32) -> Rule {
         self.install(Action::MoveLeader(to))
     }
 
     /// Moves the leaders of the partitions that the request is about to other replicas, just before it is handled.
+    #[track_caller]
     pub fn move_leader_away(self) -> Rule {
         self.install(Action::MoveLeaderAway)
     }
@@ -76,11 +85,13 @@ impl RuleBuilder {
     /// Changes the answer before it is written.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn edit(self, edit: impl Fn(&mut AnyResponse) + Send + Sync + 'static) -> Rule {
         self.install(Action::Edit(Arc::new(edit)))
     }
 
     /// Does nothing but count.
+    #[track_caller]
     pub fn observe(self) -> Rule {
         self.install(Action::Observe)
     }
@@ -89,6 +100,7 @@ impl RuleBuilder {
     /// in memory, too.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn reset_connection(self) -> Rule {
         self.install(Action::ResetConnection)
     }
@@ -97,6 +109,7 @@ impl RuleBuilder {
     /// first entity.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn drop_entity(self) -> Rule {
         self.install(Action::DropEntity)
     }
@@ -104,6 +117,7 @@ impl RuleBuilder {
     /// Answers twice what the rule names; if it names nothing, the answer's first entity.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn duplicate_entity(self) -> Rule {
         self.install(Action::DuplicateEntity)
     }
@@ -116,6 +130,7 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If the rule names no API, or one whose answers have no such field, or the value does not fit.
+    #[track_caller]
     pub fn set(self, field: impl Into<String>, value: impl Into<serde_json::Value>) -> Rule {
         self.install(Action::Set { field: field.into(), value: value.into() })
     }
@@ -124,6 +139,7 @@ impl RuleBuilder {
     /// left alone, and do not count.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn hint(self, hint: Hint) -> Rule {
         self.install(Action::Hint(hint))
     }
@@ -131,6 +147,7 @@ impl RuleBuilder {
     /// Writes the answer as another version of the API has it, under the version that was asked for.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn layout(self, version: i16) -> Rule {
         self.install(Action::Layout(version))
     }
@@ -138,6 +155,7 @@ impl RuleBuilder {
     /// Harms the bytes of the answer.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn damage(self, damage: Damage) -> Rule {
         self.install(Action::Damage(damage))
     }
@@ -145,6 +163,7 @@ impl RuleBuilder {
     /// Writes the answer in pieces of so many bytes, with a pause between them.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn chunk(self, bytes: usize, pause: Duration) -> Rule {
         self.damage(Damage::Chunk { bytes, pause })
     }
@@ -153,6 +172,7 @@ impl RuleBuilder {
     /// [after handling](Self::after_handling).
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn change_cluster(self, operation: Operation) -> Rule {
         self.install(Action::ChangeCluster(operation))
     }
@@ -162,6 +182,7 @@ impl RuleBuilder {
     /// and no rule touches it.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn redeliver(self, after: Duration) -> Rule {
         self.install(Action::Redeliver(after))
     }
@@ -171,6 +192,7 @@ impl RuleBuilder {
     /// router in between that forgot.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn half_open(self) -> Rule {
         self.install(Action::HalfOpen)
     }
@@ -179,6 +201,7 @@ impl RuleBuilder {
     /// other. Only for rules that begin with [`when_network`](crate::FakeCluster::when_network), as all that follow.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn latency(self, time: Duration, jitter: Duration) -> Rule {
         self.install(Action::Latency { time, jitter })
     }
@@ -190,6 +213,7 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If it is none.
+    #[track_caller]
     pub fn bandwidth(self, bytes_per_second: u64) -> Rule {
         self.install(Action::Bandwidth { bytes_per_second })
     }
@@ -202,6 +226,7 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If the probability is not at least 0 and less than 1.
+    #[track_caller]
     pub fn lose(self, probability: f64) -> Rule {
         self.install(Action::Loss { probability, retransmit: Duration::from_millis(200) })
     }
@@ -214,6 +239,7 @@ impl RuleBuilder {
     /// # Panics
     ///
     /// If the rule counts matches: a partition lasts.
+    #[track_caller]
     pub fn cut_off(self) -> Rule {
         self.install(Action::Partition)
     }
@@ -222,6 +248,7 @@ impl RuleBuilder {
     /// that begin with [`when_connecting`](crate::FakeCluster::when_connecting).
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn refuse(self) -> Rule {
         self.install(Action::Refuse)
     }
@@ -229,6 +256,7 @@ impl RuleBuilder {
     /// Takes the new connection, and reads from it only after this time.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn slow_accept(self, time: Duration) -> Rule {
         self.install(Action::SlowAccept(time))
     }
@@ -237,6 +265,7 @@ impl RuleBuilder {
     /// So does a server of another protocol with its banner.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn speak_first(self, text: impl Into<String>) -> Rule {
         self.install(Action::SpeakFirst(text.into()))
     }
@@ -244,6 +273,7 @@ impl RuleBuilder {
     /// Takes the new connection, and never reads from it.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn black_hole(self) -> Rule {
         self.install(Action::BlackHole)
     }

@@ -116,9 +116,10 @@ pub struct GroupView {
 }
 
 impl GroupView {
-    /// Whether so many members are in, and all of them know their assignment.
+    /// Whether so many members are in, and all of them know their assignment. Without members, a group is empty.
     pub fn is_stable_with(&self, members: usize) -> bool {
-        self.state == GroupState::Stable && self.members.len() == members
+        let settled = if members == 0 { GroupState::Empty } else { GroupState::Stable };
+        self.state == settled && self.members.len() == members
     }
 }
 
@@ -145,4 +146,27 @@ pub struct MemberView {
     pub partitions: Vec<(Str, i32)>,
     /// The partitions that it shall hold in the end.
     pub target: Vec<(Str, i32)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever waits for a group to be left waits for no members.
+    #[test]
+    fn group_without_members_is_stable_when_it_is_empty() {
+        let view = |state| GroupView {
+            kind: GroupKind::Classic,
+            state,
+            generation: 1,
+            protocol_type: None,
+            protocol: None,
+            leader: None,
+            members: Vec::new(),
+        };
+
+        assert!(view(GroupState::Empty).is_stable_with(0));
+        assert!(!view(GroupState::Empty).is_stable_with(1));
+        assert!(!view(GroupState::PreparingRebalance).is_stable_with(0));
+    }
 }

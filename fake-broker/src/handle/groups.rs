@@ -64,6 +64,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If the node is not up.
+    #[track_caller]
     pub fn move_coordinator(&self, group: &str, node: i32) {
         self.control(|state, _| coordinators::ensure_topic(state, CoordinatorKind::Group));
         self.move_leader(coordinators::OFFSETS_TOPIC, coordinators::partition_for(group), node);

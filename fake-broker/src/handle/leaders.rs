@@ -1,6 +1,7 @@
 //! Controls of leaders: who leads a partition, in which epoch, and what an unclean election loses.
 
 use super::FakeCluster;
+use crate::operations::Operation;
 
 impl FakeCluster {
     /// Returns the node that leads a partition, or `None` when there is no leader or no such partition.
@@ -18,16 +19,9 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If the node is not up or there is no such partition.
+    #[track_caller]
     pub fn move_leader(&self, topic: &str, partition: i32, node: i32) {
-        self.control(|state, now| {
-            assert!(state.nodes.is_up(node), "node {node} is not up");
-            let moved = state.topics.partition_mut(topic, partition);
-            let moved = moved.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}"));
-            if !moved.replicas.contains(&node) {
-                moved.replicas.push(node);
-            }
-            state.move_leader(topic, partition, node, now);
-        });
+        self.expect(Operation::MoveLeader { topic: topic.to_owned(), partition, node: Some(node) });
     }
 
     /// Raises a partition's leader epoch while its leader stays: clients that know the old epoch are fenced.

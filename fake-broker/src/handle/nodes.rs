@@ -39,6 +39,7 @@ impl FakeCluster {
 
     /// Takes a node down: its connections are cut, new ones are refused, and its partitions move to other replicas in
     /// sync. What was written stays: the replicas have it.
+    #[track_caller]
     pub fn crash(&self, node: i32) {
         self.expect(Operation::Crash { node, durability: Durability::KeepAll });
     }
@@ -50,11 +51,13 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn crash_losing(&self, node: i32, durability: Durability) {
         self.expect(Operation::Crash { node, durability });
     }
 
     /// Brings a node back up. It follows the leaders that there are, and leads only what nobody else may lead.
+    #[track_caller]
     pub fn restart(&self, node: i32) {
         self.expect(Operation::Restart { node });
     }
@@ -68,6 +71,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn pause(&self, node: i32) {
         self.expect(Operation::Pause { node });
     }
@@ -79,11 +83,13 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn resume(&self, node: i32) {
         self.expect(Operation::Resume { node });
     }
 
     /// Cuts all connections of a node, which stays up.
+    #[track_caller]
     pub fn disconnect(&self, node: i32) {
         self.expect(Operation::Disconnect { node });
     }
@@ -95,6 +101,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn refuse_connections(&self, node: i32, refuse: bool) {
         self.expect(Operation::RefuseConnections { node, refuse });
     }
@@ -106,6 +113,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn hide_node(&self, node: i32, hidden: bool) {
         self.expect(Operation::HideNode { node, hidden });
     }
@@ -118,6 +126,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn move_node(&self, node: i32, host: &str, port: u16) {
         self.expect(Operation::MoveNode { node, host: host.to_owned(), port });
     }
@@ -130,6 +139,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn advertise(&self, node: i32, host: Option<&str>, port: Option<u16>) {
         self.expect(Operation::Advertise { node, host: host.map(str::to_owned), port });
     }
@@ -166,6 +176,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn remove_node(&self, node: i32) {
         self.expect(Operation::RemoveNode { node });
     }
@@ -178,6 +189,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn freeze_metadata(&self, node: i32) {
         self.expect(Operation::FreezeMetadata { node });
     }
@@ -189,6 +201,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn thaw_metadata(&self, node: i32) {
         self.expect(Operation::ThawMetadata { node });
     }
@@ -200,6 +213,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such node.
+    #[track_caller]
     pub fn evict_fetch_sessions(&self, node: i32) {
         self.expect(Operation::EvictFetchSessions { node });
     }
@@ -209,6 +223,7 @@ impl FakeCluster {
     /// mean.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn swap_cluster_id(&self) {
         self.expect(Operation::SwapClusterId { cluster_id: None });
     }
@@ -216,6 +231,7 @@ impl FakeCluster {
     /// Moves the cluster's time of day, forward or back. Timers are not touched: they count time that passes.
     ///
     /// **Unstable:** may change in any release.
+    #[track_caller]
     pub fn jump_clock(&self, by_ms: i64) {
         self.expect(Operation::JumpClock { by_ms });
     }
@@ -231,8 +247,9 @@ impl FakeCluster {
         self.running.shared.step(|cluster, now| cluster.command(operation, now))
     }
 
-    /// Does what is possible.
-    fn expect(&self, operation: Operation) {
+    /// Does what is possible, and panics where the caller is, a test, if it is not.
+    #[track_caller]
+    pub(super) fn expect(&self, operation: Operation) {
         if let Err(reason) = self.change(&operation) {
             panic!("{reason}");
         }

@@ -31,9 +31,10 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such topic.
+    #[track_caller]
     pub fn records(&self, topic: &str) -> Vec<StoredRecord> {
         let partitions = self.look(|state| state.topics.by_name(topic).map(|topic| topic.partitions.len()));
-        let partitions = partitions.unwrap_or_else(|| panic!("there is no topic {topic}"));
+        let Some(partitions) = partitions else { panic!("there is no topic {topic}") };
         let of_partition = |partition| {
             let records = self.partition_records(topic, partition).into_iter();
             records.map(move |record| StoredRecord { partition, record })
@@ -46,12 +47,13 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such partition.
+    #[track_caller]
     pub fn partition_records(&self, topic: &str, partition: i32) -> Vec<Record> {
         let batches: Option<Vec<Bytes>> = self.look(|state| {
             let log = &state.topics.partition(topic, partition)?.log;
             Some(log.batches_from(log.start_offset()).cloned().collect())
         });
-        let batches = batches.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}"));
+        let Some(batches) = batches else { panic!("there is no partition {topic}-{partition}") };
         let mut decompressor = Decompressor::default();
         let mut records = Vec::new();
         for batch in batches.into_iter().flat_map(Batches::new).flatten() {
@@ -70,6 +72,7 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such partition.
+    #[track_caller]
     pub fn append(&self, topic: &str, partition: i32, key: Option<&[u8]>, value: Option<&[u8]>) -> i64 {
         let now_ms = self.control(|state, now| state.clock.millis(now));
         let mut batch = BatchBuilder::new();
@@ -85,13 +88,15 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such partition, or the bytes do not begin with the header of a batch.
+    #[track_caller]
     pub fn append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> i64 {
         let batch = Batches::new(batch).next().and_then(Result::ok).expect("bytes that begin with a batch");
         let appended = self.control(|state, now| {
             let id = state.topics.by_name(topic)?.id;
             state.append(id, partition, &batch, now)
         });
-        appended.unwrap_or_else(|| panic!("there is no partition {topic}-{partition}")).base_offset
+        let Some(appended) = appended else { panic!("there is no partition {topic}-{partition}") };
+        appended.base_offset
     }
 
     /// Returns the first offset of a partition that a consumer does not see: where the next record will be, or the

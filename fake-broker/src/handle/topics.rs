@@ -3,8 +3,8 @@
 use krafka_protocol::Str;
 
 use super::FakeCluster;
+use crate::operations::Operation;
 use crate::state::State;
-use crate::topics;
 
 impl FakeCluster {
     /// Creates a topic with the cluster's replication factor. Partition `p` is led by the `p`-th live node, counted
@@ -13,16 +13,9 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If the name is invalid or taken, or there are no partitions.
+    #[track_caller]
     pub fn create_topic(&self, name: &str, partitions: i32) {
-        self.control(|state, _| {
-            if let Err(fault) = topics::validate_name(name) {
-                panic!("{fault}");
-            }
-            assert!(partitions > 0, "the topic {name} needs at least one partition");
-            assert!(state.topics.by_name(name).is_none(), "the topic {name} exists already");
-            let replicas = state.config.replication_factor;
-            state.add_topic(Str::from(name), partitions, replicas);
-        });
+        self.expect(Operation::CreateTopic { topic: name.to_owned(), partitions });
     }
 
     /// Deletes a topic with all its records. Says if it was there.
@@ -38,15 +31,9 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If there is no such topic, or it has as many already.
+    #[track_caller]
     pub fn add_partitions(&self, name: &str, total: i32) {
-        self.control(|state, _| {
-            let topic = state.topics.by_name(name).unwrap_or_else(|| panic!("there is no topic {name}"));
-            let (id, present) = (topic.id, topic.partitions.len() as i32);
-            assert!(total > present, "the topic {name} has {present} partitions already");
-            let replicas = state.config.replication_factor;
-            let assignments = (present..total).map(|index| state.place(index, replicas)).collect();
-            state.grow_topic(id, assignments);
-        });
+        self.expect(Operation::AddPartitions { topic: name.to_owned(), total });
     }
 
     /// Returns the names of all topics but the internal ones.
