@@ -22,8 +22,9 @@
 //! # }).unwrap();
 //! ```
 //!
-//! The function around it is `#[tokio::test(start_paused = true)]`: the cluster lives in memory, and time passes only
-//! when everybody waits, so that a session timeout of a minute costs nothing. Each test has a cluster of its own, which
+//! The function around it is `#[tokio::test(start_paused = true)]`, for which tokio has the feature `test-util` (its
+//! `full` does not include it): the cluster lives in memory, and time passes only when everybody waits, so that a
+//! session timeout of a minute costs nothing. Each test has a cluster of its own, which
 //! ends when it is dropped; any number run side by side.
 //!
 //! # What to do with it
