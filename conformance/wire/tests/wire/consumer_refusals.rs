@@ -10,8 +10,8 @@ use crate::target::{Target, run, run_on_three};
 
 type Request = ConsumerGroupHeartbeatRequest;
 
-/// The name of a group on the first partition of `__consumer_offsets`, as the empty name is: there are fifty partitions,
-/// or five.
+/// The name of a group on the first partition of `__consumer_offsets`, as the empty name is: there are fifty
+/// partitions, or five.
 fn on_partition_0(target: &Target) -> Str {
     let mut names = std::iter::repeat_with(|| target.fresh("group"));
     names.find(|name| partition_for(name, 50) == 0).expect("one in fifty")
