@@ -77,6 +77,12 @@ impl Context {
         }
     }
 
+    /// Whether a request leaves the controller no time: then it is REQUEST_TIMED_OUT before anything else is looked at.
+    /// What the cluster asks of itself has time.
+    pub(crate) fn is_out_of_time(&self, timeout_ms: i32) -> bool {
+        timeout_ms <= 0 && self.connection != ConnectionId(u64::MAX)
+    }
+
     /// The error that a fault gives to the request as a whole: to one with no smaller parts, or from a rule that names
     /// none of them.
     pub(crate) fn denied(&self) -> Option<ErrorCode> {

@@ -27,9 +27,21 @@ pub(crate) fn handle(
         response.error_message = Some(Str::from(words(code)));
         return Outcome::Reply(response);
     }
+    if request.topics.is_empty() {
+        // Kafka has nothing to do, and leaves the message as the schema has it: empty.
+        return Outcome::Reply(AlterPartitionReassignmentsResponse { error_message: Some(Str::default()), ..response });
+    }
+    let is_late = cx.is_out_of_time(request.timeout_ms);
+    if is_late {
+        response.error_code = ErrorCode::REQUEST_TIMED_OUT.0;
+    }
     for topic in &request.topics {
         let partitions = topic.partitions.iter().map(|partition| {
-            let moved = reassign(state, cx, &topic.name, partition, allow_replication_factor_change);
+            let moved = if is_late {
+                Err((ErrorCode::REQUEST_TIMED_OUT, None))
+            } else {
+                reassign(state, cx, &topic.name, partition, allow_replication_factor_change)
+            };
             let (code, message) = moved.err().unwrap_or((ErrorCode::NONE, None));
             ReassignablePartitionResponse {
                 partition_index: partition.partition_index,

@@ -25,7 +25,9 @@ pub(crate) fn handle(
         request.topics.iter().map(|topic| &topic.name).filter(|name| !seen.insert(*name)).collect();
     let mut results = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
-        let grown = if !twice.contains(&topic.name) {
+        let grown = if cx.is_out_of_time(request.timeout_ms) {
+            Err((ErrorCode::REQUEST_TIMED_OUT, String::new()))
+        } else if !twice.contains(&topic.name) {
             grow(state, cx, topic, request.validate_only)
         } else if seen.remove(&topic.name) {
             Err((ErrorCode::INVALID_REQUEST, "Duplicate topic name.".to_owned()))

@@ -25,6 +25,15 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &CreateTopicsRequ
     let twice: BTreeSet<_> =
         request.topics.iter().map(|topic| &topic.name).filter(|name| !seen.insert(*name)).collect();
     let mut topics = Vec::with_capacity(request.topics.len());
+    if cx.is_out_of_time(request.timeout_ms) {
+        topics.extend(request.topics.iter().map(|topic| CreatableTopicResult {
+            name: topic.name.clone(),
+            error_code: ErrorCode::REQUEST_TIMED_OUT.0,
+            error_message: None,
+            ..CreatableTopicResult::default()
+        }));
+        return Outcome::Reply(CreateTopicsResponse { topics, ..CreateTopicsResponse::default() });
+    }
     for topic in &request.topics {
         // A name that comes twice is answered once, and not created.
         if twice.contains(&topic.name) {

@@ -28,7 +28,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
     let mut seen = BTreeSet::new();
     let mut responses = Vec::with_capacity(topics.len());
     for topic in topics {
-        let deleted = if seen.insert((topic.name.clone(), topic.topic_id)) {
+        let deleted = if cx.is_out_of_time(request.timeout_ms) {
+            Err((ErrorCode::REQUEST_TIMED_OUT, String::new()))
+        } else if seen.insert((topic.name.clone(), topic.topic_id)) {
             delete(state, cx, &topic)
         } else {
             Err((ErrorCode::INVALID_REQUEST, "Duplicate topic name.".to_owned()))

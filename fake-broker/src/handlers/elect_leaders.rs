@@ -20,12 +20,18 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ElectLeadersRequ
         }
     };
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(code, &asked, words(code)));
+        return Outcome::Reply(failed(code, &asked, Some(words(code))));
+    }
+    // Nothing is to be done in no time.
+    let is_nothing = request.topic_partitions.as_ref().is_some_and(Vec::is_empty);
+    if cx.is_out_of_time(request.timeout_ms) && !is_nothing {
+        let asked = if request.topic_partitions.is_some() { &asked[..] } else { &[] };
+        return Outcome::Reply(failed(ErrorCode::REQUEST_TIMED_OUT, asked, None));
     }
     let kind = if cx.version == 0 { PREFERRED } else { request.election_type };
     if kind != PREFERRED && kind != UNCLEAN {
         let text = format!("Unknown election type {kind}");
-        return Outcome::Reply(failed(ErrorCode::INVALID_REQUEST, &asked, &text));
+        return Outcome::Reply(failed(ErrorCode::INVALID_REQUEST, &asked, Some(&text)));
     }
     let mut results = Vec::with_capacity(asked.len());
     for (topic, partitions) in asked {
@@ -72,7 +78,7 @@ fn elect(state: &mut State, cx: &Context, topic: &str, index: i32, kind: i8) -> 
     Ok(())
 }
 
-fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: &str) -> ElectLeadersResponse {
+fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: Option<&str>) -> ElectLeadersResponse {
     let results = asked.iter().map(|(topic, partitions)| ReplicaElectionResult {
         topic: topic.clone(),
         partition_result: partitions
@@ -80,7 +86,7 @@ fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: &str) -> ElectLeader
             .map(|&partition_id| PartitionResult {
                 partition_id,
                 error_code: code.0,
-                error_message: Some(Str::from(text)),
+                error_message: text.map(Str::from),
             })
             .collect(),
     });

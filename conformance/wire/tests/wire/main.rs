@@ -52,6 +52,7 @@ mod member;
 mod member_commits;
 mod metadata;
 mod migration;
+mod no_time;
 mod offsets;
 mod old_formats;
 mod preferred;
