@@ -145,10 +145,12 @@ impl Exchange {
 
     /// A broker that accepts says nothing; one that does not explains itself in JSON, and wants to hear a byte 1
     /// before it refuses.
-    #[expect(clippy::unnecessary_wraps, reason = "the signature of all mechanisms")]
     pub(crate) fn answer(&mut self, challenge: &[u8]) -> Result<Next, String> {
         if challenge.is_empty() {
             return Ok(Next::Done);
+        }
+        if self.complaint.is_some() {
+            return Err("the broker goes on explaining instead of refusing".to_owned());
         }
         let explanation = String::from_utf8_lossy(challenge);
         self.complaint = Some(explanation.chars().filter(|c| !c.is_control()).take(MAX_EXPLANATION).collect());
@@ -200,6 +202,7 @@ mod tests {
 
         assert!(matches!(next, Ok(Next::Say(byte)) if byte == "\x01"));
         assert_eq!(exchange.complaint(), Some(r#"{"status":"invalid_token"}"#));
+        assert!(exchange.answer(b"{}").is_err(), "a broker that goes on would keep the client for ever");
         assert!(matches!(exchange.answer(b""), Ok(Next::Done)));
     }
 
