@@ -23,12 +23,18 @@ use super::error::DecodeErrorKind;
 #[inline]
 pub fn check_decode_array_len(length: i32, min_element_size: usize, bytes_left: usize) -> Result<usize, DecodeError> {
     match usize::try_from(length) {
-        Ok(count) if count.saturating_mul(min_element_size) <= bytes_left => Ok(count),
+        Ok(count) if fit(count, min_element_size, bytes_left) => Ok(count),
         _ => {
             let kind = DecodeErrorKind::Length { what: "array", length: length.into(), left: bytes_left };
             Err(DecodeError::new(kind))
         }
     }
+}
+
+/// Whether so many elements of that size or more can be in so many bytes.
+#[inline]
+pub(super) fn fit(count: usize, min_element_size: usize, bytes_left: usize) -> bool {
+    count.saturating_mul(min_element_size) <= bytes_left
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use bytes::{Buf, Bytes};
 
+use super::array_len;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::unknown_tags::{Keeper, UnknownTags};
 
@@ -248,7 +249,7 @@ impl Reader {
     /// each once they are decoded, or refuses it.
     #[inline]
     pub(crate) fn admit(&mut self, count: usize, min_size: usize, memory: usize) -> Result<(), DecodeError> {
-        if count.saturating_mul(min_size) > self.remaining() {
+        if !array_len::fit(count, min_size, self.remaining()) {
             let (length, left) = (count as i64, self.remaining());
             return Err(DecodeError::new(DecodeErrorKind::Length { what: "array", length, left }));
         }
