@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::admin::AdminClient;
+use crate::bootstrap;
 use crate::cluster::Cluster;
 use crate::environment::Environment;
 use crate::error::Result;
@@ -123,9 +124,35 @@ impl Kafka {
     /// Drops what is known of the cluster's brokers, and learns it again from the bootstrap servers.
     ///
     /// Clients do this by themselves when no known broker can be reached (KIP-899) or a broker asks for it (KIP-1102);
-    /// call it when you know better, for example after moving the cluster behind the same names.
+    /// call it when you know better, for example after moving the cluster behind the same names. It works whatever the
+    /// [`MetadataRecoveryStrategy`](crate::MetadataRecoveryStrategy). Requests in flight are not aborted.
+    ///
+    /// If the servers turn out to be of another cluster, that is logged as a warning, and the client goes on there:
+    /// nothing that it knew of the former cluster's topics, leaders and coordinators is believed any more.
     pub fn rebootstrap(&self) {
         self.inner.cluster.rebootstrap();
+    }
+
+    /// Replaces the bootstrap servers, which are written as for [`builder`](Self::builder), but not as a URL.
+    ///
+    /// They are used the next time that the client begins again, or now, if it is trying to; call
+    /// [`rebootstrap`](Self::rebootstrap) to make it. Call this when the list that the client was built with is out of
+    /// date: after brokers were replaced, or when service discovery tells of others.
+    ///
+    /// ```no_run
+    /// # async fn example(kafka: krafka::Kafka) -> krafka::Result<()> {
+    /// kafka.update_seed_brokers("kafka-4:9092,kafka-5:9092")?;
+    /// kafka.rebootstrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`KrafkaError::Config`](crate::KrafkaError::Config) names the server that is not valid; then the former ones
+    /// stay.
+    pub fn update_seed_brokers(&self, servers: &str) -> Result<()> {
+        self.inner.cluster.seed(bootstrap::parse(servers)?);
+        Ok(())
     }
 
     /// Refuses all further requests, of everything made from this handle too, and closes the connections once the

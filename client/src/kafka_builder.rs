@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::{MAX_RESPONSE_SIZE, finite};
-use crate::network::{Network, NetworkConfig};
+use crate::network::{Destination, Network, NetworkConfig};
 use crate::properties::Properties;
 #[cfg(feature = "tls")]
 use crate::tls::{FreshTls, Tls};
@@ -207,6 +207,7 @@ impl KafkaBuilder {
             tls,
             credentials: self.login.map(|login| Credentials::new(login, &environment)),
             client_id: client_id.clone(),
+            destination: Destination::default(),
             connect_timeout: self.connect_timeout,
             max_response_size: self.max_response_size,
             max_idle: self.connections_max_idle,

@@ -65,6 +65,8 @@ pub(crate) enum Input<W> {
     Wanted { key: Key, waiter: W },
     /// A broker turned out not to be the coordinator, or cannot be reached.
     Lost { key: Key, node: Node },
+    /// The cluster is another one: what is known was said by brokers of the former.
+    Forgotten,
     /// A look-up ended. The inner error is a broker's answer about the key.
     Answered { key: Key, result: Result<Result<Node, (ErrorCode, Option<Str>)>, KrafkaError> },
 }
@@ -157,6 +159,12 @@ impl<W: Waiter> Coordinators<W> {
         }
     }
 
+    fn forgotten(&mut self) {
+        for entry in self.entries.values_mut() {
+            (entry.known, entry.found, entry.attempts) = (None, None, 0);
+        }
+    }
+
     fn answered(
         &mut self,
         key: &Key,
@@ -224,6 +232,7 @@ impl<W: Waiter> Machine for Coordinators<W> {
         match input {
             Input::Wanted { key, waiter } => self.wanted(key, waiter),
             Input::Lost { key, node } => self.lost(&key, &node, now),
+            Input::Forgotten => self.forgotten(),
             Input::Answered { key, result } => self.answered(&key, result, now),
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct Asking {
     pub(super) network: Network,
     pub(super) bootstrap: Vec<Node>,
     pub(super) allow_auto_create: bool,
+    /// Whether brokers are asked whether they are of the cluster that is meant (KIP-1242).
+    pub(super) is_checked: bool,
     pub(super) request_timeout: Duration,
 }
 
@@ -63,6 +65,7 @@ pub(super) struct Asking {
 struct View {
     refresher: Refresher<Loaded>,
     coordinators: Coordinators<Found>,
+    cluster_id: Option<Str>,
 }
 
 enum Action {
@@ -89,8 +92,16 @@ impl Machine for View {
     }
 
     fn poll(&mut self, now: std::time::Instant) -> Option<Action> {
-        let action = self.refresher.poll(now).map(Action::Refresher);
-        action.or_else(|| self.coordinators.poll(now).map(Action::Coordinators))
+        let Some(action) = self.refresher.poll(now) else {
+            return self.coordinators.poll(now).map(Action::Coordinators);
+        };
+        if let refresher::Action::Publish(snapshot) = &action
+            && snapshot.cluster_id != self.cluster_id
+        {
+            self.cluster_id.clone_from(&snapshot.cluster_id);
+            self.coordinators.handle(coordinators::Input::Forgotten, now);
+        }
+        Some(Action::Refresher(action))
     }
 
     fn deadline(&self) -> Option<std::time::Instant> {
@@ -101,15 +112,15 @@ impl Machine for View {
 /// Runs until the last handle is gone.
 pub(super) async fn run(
     rules: Rules,
-    asking: Asking,
+    mut asking: Asking,
     published: Arc<Published>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
     let coordinators = Coordinators::new(rules.seed);
-    let mut view = View { refresher: Refresher::new(rules), coordinators };
+    let mut view = View { refresher: Refresher::new(rules), coordinators, cluster_id: None };
     drive::run(&mut view, inputs, |action, work| {
         match action {
-            Action::Refresher(action) => refresh(action, &asking, &published, work),
+            Action::Refresher(action) => refresh(action, &mut asking, &published, work),
             Action::Coordinators(action) => coordinate(action, &asking, &published, work),
         }
         std::ops::ControlFlow::Continue(())
@@ -117,7 +128,7 @@ pub(super) async fn run(
     .await;
 }
 
-fn refresh(action: refresher::Action<Loaded>, asking: &Asking, published: &Published, work: &mut Work<Input>) {
+fn refresh(action: refresher::Action<Loaded>, asking: &mut Asking, published: &Published, work: &mut Work<Input>) {
     match action {
         refresher::Action::Fetch { fetch, candidates, topics } => {
             let asking = asking.clone();
@@ -129,7 +140,17 @@ fn refresh(action: refresher::Action<Loaded>, asking: &Asking, published: &Publi
                 refresher::Input::Fetched { fetch, node, result }.into()
             });
         }
-        refresher::Action::Publish(snapshot) => published.publish(snapshot),
+        refresher::Action::Seed(bootstrap) => asking.bootstrap = bootstrap,
+        refresher::Action::Publish(snapshot) => {
+            let before = published.snapshot();
+            if asking.is_checked && snapshot.cluster_id != before.cluster_id {
+                asking.network.meant_for(snapshot.cluster_id.clone());
+            }
+            if snapshot.nodes != before.nodes {
+                asking.network.moved(snapshot.nodes.clone());
+            }
+            published.publish(snapshot);
+        }
         // A waiter that is gone does not want to know.
         refresher::Action::Answer { waiter, result } => drop(waiter.send(result)),
     }

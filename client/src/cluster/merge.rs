@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use krafka_protocol::api::metadata::{MetadataResponsePartition, MetadataResponseTopic};
-use krafka_protocol::{ErrorCode, MetadataResponse, Str};
+use krafka_protocol::{ErrorCode, MetadataResponse, Str, Uuid};
 
 use super::snapshot::{Node, PartitionView, Snapshot, TopicView};
 
@@ -19,6 +19,8 @@ const MAX_PARTITION: i32 = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeaderHint {
     pub(crate) topic: Str,
+    /// The id of the topic that was asked about, or zero if it has none.
+    pub(crate) topic_id: Uuid,
     pub(crate) partition: i32,
     pub(crate) leader: i32,
     pub(crate) leader_epoch: i32,
@@ -38,13 +40,13 @@ pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse)
             tracing::warn!(before = ?before.cluster_id, now = ?answer.cluster_id, "this is another cluster");
             after.topics.clear();
             after.errors.clear();
+            after.past.clear();
         }
         after.cluster_id.clone_from(&answer.cluster_id);
     }
     for name in asked {
         if !answer.topics.iter().any(|topic| topic.name.as_ref() == Some(name)) {
-            after.topics.remove(name);
-            after.errors.insert(name.clone(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+            remove(&mut after, name, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         }
     }
     for topic in &answer.topics {
@@ -61,14 +63,19 @@ pub(crate) fn apply_hint(before: &Snapshot, hint: &LeaderHint) -> Option<Snapsho
     let index = usize::try_from(hint.partition).ok()?;
     let known = topic.partitions.get(index)?;
     let node = hint.node.as_ref().or_else(|| before.node(hint.leader).map(|node| &**node))?;
-    if hint.leader_epoch <= known.leader_epoch {
+    // A late answer may be about a topic that had the same name before.
+    let is_other = topic.id != hint.topic_id && !topic.id.is_zero() && !hint.topic_id.is_zero();
+    if is_other || hint.leader_epoch <= known.leader_epoch {
         return None;
     }
     let mut topic = TopicView::clone(topic);
     topic.partitions[index].leader = Some(hint.leader);
     topic.partitions[index].leader_epoch = hint.leader_epoch;
     let mut after = before.clone();
-    after.nodes.entry(hint.leader).or_insert_with(|| Arc::new(node.clone()));
+    // Who knows of a newer epoch knows better where its leader is.
+    if after.node(hint.leader).is_none_or(|known| **known != *node) {
+        after.nodes.insert(hint.leader, Arc::new(node.clone()));
+    }
     after.topics.insert(hint.topic.clone(), Arc::new(topic));
     Some(after)
 }
@@ -87,15 +94,16 @@ fn merge_topic(after: &mut Snapshot, name: &Str, topic: &MetadataResponseTopic) 
     let code = ErrorCode(topic.error_code);
     if !code.is_ok() {
         // While a topic is being created or elected, what is known of it stays true.
-        if !matches!(code, ErrorCode::LEADER_NOT_AVAILABLE) {
-            after.topics.remove(name);
+        match code {
+            ErrorCode::LEADER_NOT_AVAILABLE => drop(after.errors.insert(name.clone(), code)),
+            _ => remove(after, name, code),
         }
-        after.errors.insert(name.clone(), code);
         return;
     }
     let known = after
         .topics
         .get(name)
+        .or_else(|| after.past.get(name))
         .filter(|known| known.id == topic.topic_id || known.id.is_zero() || topic.topic_id.is_zero());
     let partitions = merge_partitions(known.map_or(&[], |known| &known.partitions), &topic.partitions, &after.nodes);
     if partitions.is_empty() {
@@ -105,10 +113,20 @@ fn merge_topic(after: &mut Snapshot, name: &Str, topic: &MetadataResponseTopic) 
     }
     let id = if topic.topic_id.is_zero() { known.map_or(topic.topic_id, |known| known.id) } else { topic.topic_id };
     let view = TopicView { name: name.clone(), id, is_internal: topic.is_internal, partitions };
+    let is_news = after.topics.get(name).is_none_or(|known| **known != view);
     after.errors.remove(name);
-    if known.is_none_or(|known| **known != view) {
+    after.past.remove(name);
+    if is_news {
         after.topics.insert(name.clone(), Arc::new(view));
     }
+}
+
+/// A broker does not know the topic, or does not show it. It may just have started, and know it in a moment.
+fn remove(after: &mut Snapshot, name: &Str, why: ErrorCode) {
+    if let Some(view) = after.topics.remove(name) {
+        after.past.insert(name.clone(), view);
+    }
+    after.errors.insert(name.clone(), why);
 }
 
 fn merge_partitions(

@@ -40,7 +40,16 @@ impl Cluster {
         let published = Arc::<Published>::default();
         // Each call puts in one small input at most, and the task takes them in as they come.
         let (inputs, receiver) = mpsc::unbounded_channel();
-        let asking = driver::Asking { network, bootstrap: rules.bootstrap.clone(), allow_auto_create, request_timeout };
+        // The task ends with the last handle, so that the connections must not hold one.
+        let weak = inputs.downgrade();
+        network.when_misrouted(move || {
+            if let Some(inputs) = weak.upgrade() {
+                let _ = inputs.send(refresher::Input::RebootstrapRequired.into());
+            }
+        });
+        let is_checked = rules.recovery == MetadataRecoveryStrategy::Rebootstrap;
+        let bootstrap = rules.bootstrap.clone();
+        let asking = driver::Asking { network, bootstrap, allow_auto_create, is_checked, request_timeout };
         tokio::spawn(driver::run(rules, asking, published.clone(), receiver));
         Self { published, inputs }
     }
@@ -109,7 +118,12 @@ impl Cluster {
 
     /// Begins again with the bootstrap servers.
     pub(crate) fn rebootstrap(&self) {
-        self.send(refresher::Input::RebootstrapRequired.into());
+        self.send(refresher::Input::Rebootstrap.into());
+    }
+
+    /// Names other bootstrap servers.
+    pub(crate) fn seed(&self, bootstrap: Vec<Node>) {
+        self.send(refresher::Input::Seeded(bootstrap).into());
     }
 
     fn send(&self, input: driver::Input) {

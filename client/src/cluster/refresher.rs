@@ -12,6 +12,7 @@
 //! once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -67,8 +68,12 @@ pub(crate) enum Input<W> {
     Watched { owner: u64, topics: Vec<Str> },
     /// A broker named a leader.
     Hinted(LeaderHint),
-    /// A broker, or the user, said that the known brokers are the wrong ones.
+    /// A broker said that the known brokers are the wrong ones.
     RebootstrapRequired,
+    /// The user said so, who knows better than any strategy.
+    Rebootstrap,
+    /// These are the bootstrap servers from now on.
+    Seeded(Vec<Node>),
     /// A fetch ended.
     Fetched { fetch: u64, node: Node, result: Result<MetadataResponse, KrafkaError> },
 }
@@ -78,6 +83,8 @@ pub(crate) enum Input<W> {
 pub(crate) enum Action<W> {
     /// Ask one of the candidates, the least loaded.
     Fetch { fetch: u64, candidates: Vec<Node>, topics: Vec<Str> },
+    /// Use these bootstrap servers from now on.
+    Seed(Vec<Node>),
     /// Let everybody see a new snapshot.
     Publish(Arc<Snapshot>),
     /// Tell somebody who waits.
@@ -200,9 +207,13 @@ impl<W> Refresher<W> {
     }
 
     fn rebootstrap_required(&mut self, now: Instant) {
-        if self.rules.recovery == MetadataRecoveryStrategy::None {
-            return;
+        match self.rules.recovery {
+            MetadataRecoveryStrategy::Rebootstrap => self.rebootstrap(now),
+            MetadataRecoveryStrategy::None => {}
         }
+    }
+
+    fn rebootstrap(&mut self, now: Instant) {
         self.is_bootstrapping = true;
         // The new cluster view must cover everything that is in use.
         self.due = Some(now);
@@ -212,10 +223,23 @@ impl<W> Refresher<W> {
         }
     }
 
+    /// Whoever waits for the former servers to answer waits for these instead, without what they are waiting out.
+    fn seeded(&mut self, bootstrap: Vec<Node>) {
+        self.rules.bootstrap.clone_from(&bootstrap);
+        self.actions.push_back(Action::Seed(bootstrap));
+        (self.failed_rounds, self.not_before) = (0, None);
+        if let Some(fetching) = self.fetching.take_if(|fetching| fetching.is_bootstrap) {
+            self.start(fetching.wants);
+        }
+    }
+
     fn fetched(&mut self, fetch: u64, node: &Node, result: Result<MetadataResponse, KrafkaError>, now: Instant) {
         let Some(mut fetching) = self.fetching.take_if(|fetching| fetching.id == fetch) else { return };
         let failure = match result {
-            Ok(answer) if ErrorCode(answer.error_code).is_ok() => return self.succeeded(fetching, &answer, now),
+            Ok(answer) if ErrorCode(answer.error_code).is_ok() && !answer.brokers.is_empty() => {
+                return self.succeeded(fetching, &answer, now);
+            }
+            Ok(answer) if ErrorCode(answer.error_code).is_ok() => unaware(node),
             Ok(answer) => KrafkaError::broker(ErrorCode(answer.error_code), format!("fetching metadata from {node}")),
             Err(error) => error,
         };
@@ -243,11 +267,16 @@ impl<W> Refresher<W> {
     fn succeeded(&mut self, fetching: Fetching<W>, answer: &MetadataResponse, now: Instant) {
         let before = self.current.clone();
         let mut after = merge(&before, &fetching.topics, answer);
+        let is_elsewhere = before.cluster_id.is_some() && before.cluster_id != after.cluster_id;
         if fetching.is_full {
             self.forget_unused(&mut after, now);
             self.due = Some(now + self.rules.max_age.mul_f64(self.rng.jitter(AGE_JITTER)));
         }
         self.due.get_or_insert(now + self.rules.max_age);
+        if is_elsewhere && !fetching.is_full {
+            // What was known of the other topics was of another cluster.
+            self.due = Some(now);
+        }
         self.is_bootstrapping = after.nodes.is_empty();
         self.failed_rounds = 0;
         self.failing_since = None;
@@ -267,6 +296,7 @@ impl<W> Refresher<W> {
         let keep: BTreeSet<&Str> = self.watched.values().flatten().chain(self.used.keys()).collect();
         after.topics.retain(|name, _| keep.contains(name));
         after.errors.retain(|name, _| keep.contains(name));
+        after.past.retain(|name, _| keep.contains(name));
     }
 
     fn set_pace(&mut self, before: &Snapshot, topics: &[Str], now: Instant) {
@@ -372,6 +402,13 @@ impl<W> Refresher<W> {
     }
 }
 
+/// A broker that has just started may not know of itself yet: what it says is not how the cluster is.
+#[cold]
+fn unaware(node: &Node) -> KrafkaError {
+    let why = io::Error::new(io::ErrorKind::NotConnected, "it knows of no broker at all; is it just starting?");
+    KrafkaError::network(format!("fetching metadata from {node}"), why)
+}
+
 /// One error for a round in which every node failed. What no retry can help with is told before what one can.
 #[cold]
 fn combine(failures: &[KrafkaError]) -> KrafkaError {
@@ -414,6 +451,8 @@ impl<W> Machine for Refresher<W> {
             Input::Watched { owner, topics } => self.watched(owner, topics),
             Input::Hinted(hint) => self.hinted(&hint),
             Input::RebootstrapRequired => self.rebootstrap_required(now),
+            Input::Rebootstrap => self.rebootstrap(now),
+            Input::Seeded(bootstrap) => self.seeded(bootstrap),
             Input::Fetched { fetch, node, result } => self.fetched(fetch, &node, result, now),
         }
     }

@@ -78,6 +78,9 @@ pub(crate) struct Snapshot {
     pub(crate) topics: BTreeMap<Str, Arc<TopicView>>,
     /// Topics that the last answer about them called erroneous (unknown, unauthorized, invalid): why.
     pub(crate) errors: BTreeMap<Str, ErrorCode>,
+    /// Those of them that were there before, as they were: a topic that is back under the same id has not forgotten
+    /// its epochs.
+    pub(crate) past: BTreeMap<Str, Arc<TopicView>>,
 }
 
 impl Snapshot {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests ask for the virtual time to see how long something took")]
 
-use krafka_protocol::{ApiKey, ErrorCode, MetadataRequest};
+use krafka_protocol::{ApiKey, ErrorCode, MetadataRequest, Uuid};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
@@ -114,7 +114,14 @@ async fn a_hint_moves_the_leader_at_once() {
     let before = kafka.cluster().load(&topics(&["orders"])).await.expect("it is up");
     let (_, epoch) = before.leader("orders", 0).expect("it has a leader");
 
-    let hint = LeaderHint { topic: Str::from("orders"), partition: 0, leader: 3, leader_epoch: epoch + 1, node: None };
+    let hint = LeaderHint {
+        topic: Str::from("orders"),
+        topic_id: Uuid::ZERO,
+        partition: 0,
+        leader: 3,
+        leader_epoch: epoch + 1,
+        node: None,
+    };
     kafka.cluster().leader_hint(hint);
     let after = timeout(SECOND, kafka.cluster().changed(before.version)).await.expect("at once");
 

@@ -165,6 +165,7 @@ fn leader_hint(hint: Hint) -> LeaderHint {
         .and_then(|(host, port, rack)| Some(Node { id: hint.leader_id, host, port: u16::try_from(port).ok()?, rack }));
     LeaderHint {
         topic: hint.topic,
+        topic_id: hint.topic_id,
         partition: hint.partition,
         leader: hint.leader_id,
         leader_epoch: hint.leader_epoch,

@@ -118,6 +118,7 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hint {
     pub(crate) topic: Str,
+    pub(crate) topic_id: Uuid,
     pub(crate) partition: i32,
     pub(crate) leader_id: i32,
     pub(crate) leader_epoch: i32,
@@ -305,7 +306,7 @@ impl Fetcher {
                 } else if code == ErrorCode::OFFSET_OUT_OF_RANGE {
                     self.actions.push_back(Action::OutOfRange { claim: want.claim, offset: want.position.offset });
                 } else {
-                    if let Some(hint) = hint(&name, &data, &response.node_endpoints) {
+                    if let Some(hint) = hint(&name, topic.topic_id, &data, &response.node_endpoints) {
                         self.actions.push_back(Action::Hint(hint));
                     }
                     if code == ErrorCode::TOPIC_AUTHORIZATION_FAILED {
@@ -443,10 +444,16 @@ fn concerns_topic_id(code: ErrorCode) -> bool {
     )
 }
 
-fn hint(topic: &Str, data: &PartitionData, endpoints: &[krafka_protocol::api::fetch::NodeEndpoint]) -> Option<Hint> {
+fn hint(
+    topic: &Str,
+    topic_id: Uuid,
+    data: &PartitionData,
+    endpoints: &[krafka_protocol::api::fetch::NodeEndpoint],
+) -> Option<Hint> {
     let leader = &data.current_leader;
     (leader.leader_id >= 0 && leader.leader_epoch >= 0).then(|| Hint {
         topic: topic.clone(),
+        topic_id,
         partition: data.partition_index,
         leader_id: leader.leader_id,
         leader_epoch: leader.leader_epoch,

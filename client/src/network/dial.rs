@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use super::channel::{Loss, Rules};
+use super::destination::Destination;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
 use super::versions::Versions;
@@ -35,6 +36,7 @@ pub(crate) struct NetworkConfig {
     pub(crate) tls: Option<crate::tls::FreshTls>,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) client_id: Arc<str>,
+    pub(crate) destination: Destination,
     pub(crate) connect_timeout: Duration,
     pub(crate) max_response_size: usize,
     pub(crate) max_idle: Duration,
@@ -50,6 +52,10 @@ pub(super) struct Dialer {
 impl Dialer {
     pub(super) fn new(config: NetworkConfig) -> Self {
         Self { config }
+    }
+
+    pub(super) fn destination(&self) -> &Destination {
+        &self.config.destination
     }
 
     /// Connects to a broker, and starts the connection's task.
@@ -137,7 +143,8 @@ impl Dialer {
         exchange: Option<Exchange>,
         deadline: Instant,
     ) -> Result<(Versions, Option<Duration>), KrafkaError> {
-        let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange);
+        let cluster_id = self.config.destination.cluster_id();
+        let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange, cluster_id);
         loop {
             let what = handshake.step_name();
             match handshake.poll(drive::now()) {
@@ -159,6 +166,10 @@ impl Dialer {
                 }
                 Some(Action::Finish { versions, session }) => return Ok((versions, session)),
                 Some(Action::Fail(error)) => return Err(error),
+                Some(Action::Misrouted(error)) => {
+                    self.config.destination.misrouted();
+                    return Err(error);
+                }
                 None => unreachable!("a handshake that was answered asks, finishes or fails"),
             }
         }

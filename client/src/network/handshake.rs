@@ -47,6 +47,8 @@ pub(crate) enum Action {
     Finish { versions: Versions, session: Option<Duration> },
     /// It cannot.
     Fail(KrafkaError),
+    /// It cannot, for the peer is another broker than was meant: what is known of the cluster is out of date.
+    Misrouted(KrafkaError),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub(crate) struct Handshake {
     node: Node,
     client_id: std::sync::Arc<str>,
     exchange: Option<Exchange>,
+    /// The cluster that the broker is meant to be of, if it is to be asked.
+    cluster_id: Option<Str>,
     step: Step,
     versions: Versions,
     correlation_id: i32,
@@ -70,11 +74,19 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    pub(crate) fn new(node: Node, client_id: std::sync::Arc<str>, exchange: Option<Exchange>) -> Self {
+    pub(crate) fn new(
+        node: Node,
+        client_id: std::sync::Arc<str>,
+        exchange: Option<Exchange>,
+        cluster_id: Option<Str>,
+    ) -> Self {
+        // Nobody knows who a bootstrap server is: it is not asked whether it is somebody.
+        let cluster_id = cluster_id.filter(|_| node.id >= 0);
         let mut handshake = Self {
             node,
             client_id,
             exchange,
+            cluster_id,
             step: Step::Done,
             versions: Versions::default(),
             correlation_id: -1,
@@ -98,7 +110,9 @@ impl Handshake {
         let request = ApiVersionsRequest {
             client_software_name: Str::from_static(SOFTWARE_NAME),
             client_software_version: Str::from_static(SOFTWARE_VERSION),
-            ..ApiVersionsRequest::default()
+            // Kafka wants both or neither. Versions before 5 leave them out.
+            node_id: self.cluster_id.as_ref().map_or(-1, |_| self.node.id),
+            cluster_id: self.cluster_id.clone(),
         };
         self.send(&request, version);
     }
@@ -122,6 +136,7 @@ impl Handshake {
         };
         match ErrorCode(answer.error_code) {
             ErrorCode::UNSUPPORTED_VERSION => self.versions_refused(sent, &answer),
+            ErrorCode::REBOOTSTRAP_REQUIRED => self.misrouted(),
             code if code.is_ok() => {
                 let ranges =
                     answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
@@ -135,6 +150,15 @@ impl Handshake {
             }
             code => self.fail(KrafkaError::broker(code, format!("ApiVersions at {}", self.node))),
         }
+    }
+
+    /// Another attempt may well succeed, once it is known where the broker is now.
+    #[cold]
+    fn misrouted(&mut self) {
+        let why = "another broker, or another cluster, answers at this address now; where it is will be asked again";
+        let error = error::lost("connecting", &self.node, std::io::ErrorKind::AddrNotAvailable, why);
+        self.step = Step::Done;
+        self.actions.push_back(Action::Misrouted(error));
     }
 
     fn versions_refused(&mut self, sent: i16, refusal: &ApiVersionsResponse) {

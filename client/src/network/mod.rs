@@ -11,6 +11,7 @@
 //! waits for a fetch, nor a heartbeat for either.
 
 mod channel;
+mod destination;
 mod dial;
 mod driver;
 mod error;
@@ -26,6 +27,7 @@ mod throttle;
 mod tls;
 mod versions;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -34,11 +36,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use krafka_protocol::{Message, Request};
+use krafka_protocol::{Message, Request, Str};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::channel::Waiter;
 use self::channel::{Input, Queued};
+pub(crate) use self::destination::Destination;
 pub(crate) use self::dial::NetworkConfig;
 use self::driver::{Outcome, Typed};
 pub(crate) use self::error::CallError;
@@ -92,6 +95,21 @@ impl Network {
     /// How bad a choice a broker is for a request that any can serve; the lowest is the best.
     pub(crate) fn cost(&self, node: &Node, lane: Lane) -> u64 {
         self.pool.cost(node, lane)
+    }
+
+    /// Says which cluster the brokers are meant to be of, if connections shall check that (KIP-1242).
+    pub(crate) fn meant_for(&self, cluster_id: Option<Str>) {
+        self.pool.destination().set(cluster_id);
+    }
+
+    /// Names who hears of a connection that led to another broker than was meant.
+    pub(crate) fn when_misrouted(&self, tell: impl Fn() + Send + Sync + 'static) {
+        self.pool.destination().listen(tell);
+    }
+
+    /// Says where the brokers are. Connections to where one was before close once their requests are done.
+    pub(crate) fn moved(&self, nodes: BTreeMap<i32, Arc<Node>>) {
+        self.pool.moved(nodes);
     }
 
     /// Counts one more user of a lane that several share: it stays until all of them have released it.

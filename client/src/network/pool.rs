@@ -3,12 +3,14 @@
 //! The slots are behind a mutex that is held for a look-up and never across an `.await`; attempts run in tasks of their
 //! own, so that a caller that gives up does not take the attempt of the others with it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use krafka_protocol::machine::Machine;
 use tokio::sync::oneshot;
 
+use super::destination::Destination;
 use super::dial::{Dialer, NetworkConfig};
 use super::error::CallError;
 use super::slots::{Action, Input, Key, Refusal, Slots, Slotted};
@@ -57,6 +59,14 @@ impl Pool {
 
     pub(super) fn cost(&self, node: &Node, lane: Lane) -> u64 {
         self.with_slots(|slots| slots.cost(node, lane, drive::now()))
+    }
+
+    pub(super) fn destination(&self) -> &Destination {
+        self.dialer.destination()
+    }
+
+    pub(super) fn moved(self: &Arc<Self>, nodes: BTreeMap<i32, Arc<Node>>) {
+        self.handle(Input::Moved { nodes });
     }
 
     pub(super) fn hold(self: &Arc<Self>, lane: Lane) {

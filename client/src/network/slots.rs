@@ -9,6 +9,7 @@
 //! Idle connections close by themselves (see `channel.rs`); their slots are swept when the next one is filled.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::Str;
@@ -68,6 +69,8 @@ pub(crate) enum Input<C, W, E> {
     Connected { key: Key, connection: C },
     /// An attempt failed.
     Failed { key: Key, error: E },
+    /// Here the brokers are, by the latest news.
+    Moved { nodes: BTreeMap<i32, Arc<Node>> },
     /// One more will use a lane that several share.
     Held { lane: Lane },
     /// One less will use these lanes.
@@ -246,6 +249,16 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         self.retire(|_| true);
     }
 
+    /// A broker that moved gets new slots by its new address; what is left at the old one runs dry.
+    fn moved(&mut self, nodes: &BTreeMap<i32, Arc<Node>>) {
+        let is_former =
+            |key: &Key| nodes.get(&key.id).is_some_and(|node| (&node.host, node.port) != (&key.host, key.port));
+        let ready = |slot: &Slot<C, W>| matches!(slot, Slot::Ready { .. });
+        let former = self.slots.iter().filter(|(key, slot)| is_former(key) && ready(slot));
+        let former: Vec<Key> = former.map(|(key, _)| key.clone()).collect();
+        self.retire(|key| former.contains(key));
+    }
+
     fn released(&mut self, mut lanes: Vec<Lane>) {
         lanes.retain(|lane| {
             let others = self.users.remove(lane).map_or(0, |users| users.saturating_sub(1));
@@ -254,12 +267,12 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             }
             others == 0
         });
-        self.retire(|lane| lanes.contains(&lane));
+        self.retire(|key| lanes.contains(&key.lane));
     }
 
-    /// Empties the slots of some lanes. What is being dialed is retired when it comes.
-    fn retire(&mut self, which: impl Fn(Lane) -> bool) {
-        let (gone, kept) = std::mem::take(&mut self.slots).into_iter().partition(|(key, _)| which(key.lane));
+    /// Empties some slots. What is being dialed is retired when it comes.
+    fn retire(&mut self, which: impl Fn(&Key) -> bool) {
+        let (gone, kept) = std::mem::take(&mut self.slots).into_iter().partition(|(key, _)| which(key));
         self.slots = kept;
         let gone: BTreeMap<Key, Slot<C, W>> = gone;
         for slot in gone.into_values() {
@@ -284,6 +297,7 @@ impl<C: Slotted, W, E: Clone> Machine for Slots<C, W, E> {
             Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
             Input::Connected { key, connection } => self.connected(key, connection, now),
             Input::Failed { key, error } => self.failed(&key, &error, now),
+            Input::Moved { nodes } => self.moved(&nodes),
             Input::Held { lane } => *self.users.entry(lane).or_default() += 1,
             Input::Released { lanes } => self.released(lanes),
             Input::Closed => self.closed(),

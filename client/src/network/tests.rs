@@ -153,6 +153,7 @@ fn network_with(capacity: usize, writes: Writes, peers: usize) -> (Network, Vec<
         tls: None,
         credentials: None,
         client_id: "me".into(),
+        destination: Destination::default(),
         connect_timeout: 10 * SECOND,
         max_response_size: 1 << 20,
         max_idle: 540 * SECOND,

@@ -5,6 +5,7 @@ mod admin;
 mod connect;
 mod connection;
 mod hanging;
+mod metadata;
 mod raw;
 mod sasl;
 #[cfg(feature = "tls")]

@@ -251,3 +251,16 @@ fn a_look_up_knows_how_many_have_failed() {
         assert_eq!(failures, [0, 1, 2]);
     });
 }
+
+/// RB-07: what the brokers of another cluster said is worth nothing here.
+#[test]
+fn coordinators_of_a_former_cluster_are_forgotten() {
+    coordinators(|script| {
+        script.input(want("g", "a")).input(found_at("g", 1)).input(want("h", "b"));
+        script.actions();
+
+        script.input(Input::Forgotten).input(want("g", "c")).input(found_at("h", 2));
+
+        assert_eq!(acts(script), [find("g"), found("b", 2)], "whoever waits is answered by the new one");
+    });
+}

@@ -184,6 +184,23 @@ fn another_cluster_is_not_mixed_in() {
     assert_eq!(after.cluster_id.as_deref(), Some("other"));
 }
 
+/// MD-14: a broker that restarts does not know of a topic for a moment, and then knows what was.
+#[test]
+fn a_topic_that_was_missing_has_not_forgotten_its_epochs() {
+    let before = known(vec![topic("a", ID, vec![partition(0, 1, 5)])]);
+    let back = |id, epoch| {
+        let unknown = faulty("a", ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        let missing = merge(&before, &[Str::from("a")], &answer(vec![unknown]));
+        let missing = merge(&missing, &[Str::from("a")], &answer(Vec::new()));
+        assert!(missing.topic("a").is_none() && missing.errors.contains_key("a"));
+        leader(&merge(&missing, &[], &answer(vec![topic("a", id, vec![partition(0, 2, epoch)])])), "a", 0)
+    };
+
+    assert_eq!(back(ID, 4), Some((1, 5)), "old news");
+    assert_eq!(back(ID, 6), Some((2, 6)));
+    assert_eq!(back(OTHER_ID, 0), Some((2, 0)), "another topic of the same name");
+}
+
 #[test]
 fn nonsense_is_ignored() {
     let mut nonsense =
@@ -199,7 +216,7 @@ fn nonsense_is_ignored() {
 }
 
 fn hint(leader: i32, leader_epoch: i32, node: Option<Node>) -> LeaderHint {
-    LeaderHint { topic: Str::from("a"), partition: 0, leader, leader_epoch, node }
+    LeaderHint { topic: Str::from("a"), topic_id: ID, partition: 0, leader, leader_epoch, node }
 }
 
 fn apply(hint: &LeaderHint) -> Option<(i32, i32)> {
@@ -219,4 +236,22 @@ fn a_hint_moves_the_leader_if_it_is_news() {
     assert_eq!(apply(&hint(9, 6, None)), None, "nobody knows where broker 9 is");
     assert_eq!(apply(&LeaderHint { partition: 7, ..hint(2, 6, None) }), None);
     assert_eq!(apply(&LeaderHint { topic: Str::from("b"), ..hint(2, 6, None) }), None);
+}
+
+/// MD-11: a late answer about a topic that is gone says nothing of the one that has its name now.
+#[test]
+fn a_hint_about_another_topic_of_the_same_name_is_ignored() {
+    assert_eq!(apply(&LeaderHint { topic_id: OTHER_ID, ..hint(2, 60, None) }), None);
+    assert_eq!(apply(&LeaderHint { topic_id: Uuid::ZERO, ..hint(2, 60, None) }), Some((2, 60)), "by name");
+}
+
+/// CB-22: a leader that is at another address than before.
+#[test]
+fn a_hint_tells_where_its_leader_is_now() {
+    let before = known(vec![topic("a", ID, vec![partition(0, 1, 5)])]);
+    let moved = Node { id: 2, host: Str::from("elsewhere"), port: 1, rack: None };
+
+    let after = apply_hint(&before, &hint(2, 6, Some(moved.clone()))).expect("news");
+
+    assert_eq!(after.node(2).map(|node| &**node), Some(&moved));
 }

@@ -64,6 +64,7 @@ fn act(action: &Action<&'static str>) -> String {
             format!("fetch {topics:?} from {ids:?}")
         }
         Action::Publish(snapshot) => format!("publish {}", snapshot.version),
+        Action::Seed(servers) => format!("seed {}:{}", servers[0].host, servers[0].port),
         Action::Answer { waiter, result: Ok(snapshot) } => format!("{waiter}: version {}", snapshot.version),
         Action::Answer { waiter, result: Err(error) } => format!("{waiter}: {error}"),
     }
@@ -414,6 +415,93 @@ fn a_rebootstrap_discards_the_fetch_in_flight() {
     });
 }
 
+/// RB-02: a strategy is for what the client decides by itself.
+#[test]
+fn the_user_may_begin_again_whatever_the_strategy() {
+    let rules = || Rules { recovery: MetadataRecoveryStrategy::None, ..rules() };
+    Script::run(
+        |_| Refresher::new(rules()),
+        |script: &mut Test| {
+            load(script, &[], "connect");
+            succeed(script, 1);
+            script.after(5 * SECOND);
+            script.actions();
+
+            script.input(Input::Rebootstrap);
+
+            assert_eq!(acts(script), ["fetch [] from [-2, -1]"]);
+        },
+    );
+}
+
+/// RB-08.
+#[test]
+fn other_bootstrap_servers_are_used_the_next_time() {
+    connected(|script| {
+        script.input(Input::Seeded(vec![Node::bootstrap(0, "boot-c", 3)]));
+        assert_eq!(acts(script), ["seed boot-c:3"], "nothing else happens yet");
+
+        script.input(Input::Rebootstrap);
+
+        assert_eq!(acts(script), ["fetch [] from [-1]"]);
+        assert_eq!(&*in_flight(script).1.host, "boot-c");
+    });
+}
+
+/// RB-08, RB-10: who cannot connect does not wait for servers that are no more.
+#[test]
+fn other_bootstrap_servers_are_asked_at_once_while_the_former_fail() {
+    refresher(|script| {
+        load(script, &[], "w");
+        acts(script);
+
+        script.input(Input::Seeded(vec![Node::bootstrap(0, "boot-c", 3)]));
+        assert_eq!(acts(script), ["seed boot-c:3", "fetch [] from [-1]"]);
+
+        fail(script);
+        script.input(Input::Seeded(vec![Node::bootstrap(0, "boot-d", 4)]));
+        doubt(script, &[]);
+        assert_eq!(acts(script)[1..], ["seed boot-d:4", "fetch [] from [-1]"], "without the backoff");
+    });
+}
+
+/// A broker that has just started knows nobody: the others do.
+#[test]
+fn an_answer_without_brokers_is_none() {
+    connected(|script| {
+        load(script, &["a"], "w");
+        acts(script);
+
+        answer_with(script, Ok(MetadataResponse { brokers: Vec::new(), ..response(&names(&["a"]), 1) }));
+        assert_eq!(acts(script).len(), 1, "the other broker is asked");
+
+        succeed(script, 1);
+        assert_eq!(acts(script), ["publish 2", "w: version 2"]);
+    });
+}
+
+/// RB-07: nothing that the former cluster said is believed of the new one's topics.
+#[test]
+fn another_cluster_is_asked_about_everything_that_is_watched() {
+    refresher(|script| {
+        let of = |id: &'static str, topics: &[Str]| {
+            Ok(MetadataResponse { cluster_id: Some(Str::from(id)), ..response(topics, 9) })
+        };
+        load(script, &["a", "b"], "w");
+        answer_with(script, of("one", &names(&["a", "b"])));
+        script.input(Input::Watched { owner: 1, topics: names(&["a", "b"]) });
+        script.after(5 * SECOND);
+        load(script, &["a"], "w");
+        script.actions();
+
+        answer_with(script, of("two", &names(&["a"])));
+        assert!(script.machine().current.topic("b").is_none());
+        script.after(SECOND);
+
+        assert_eq!(script.machine().fetching.as_ref().expect("a fetch").topics, names(&["a", "b"]));
+    });
+}
+
 #[test]
 fn a_hint_is_published_and_an_old_one_is_not() {
     connected(|script| {
@@ -421,8 +509,8 @@ fn a_hint_is_published_and_an_old_one_is_not() {
         succeed(script, 5);
         acts(script);
         let hint = |leader_epoch| {
-            let hint = LeaderHint { topic: Str::from("a"), partition: 0, leader: 2, leader_epoch, node: None };
-            Input::Hinted(hint)
+            let (topic, topic_id) = (Str::from("a"), Uuid::ZERO);
+            Input::Hinted(LeaderHint { topic, topic_id, partition: 0, leader: 2, leader_epoch, node: None })
         };
 
         script.input(hint(6)).input(hint(6)).input(hint(4));

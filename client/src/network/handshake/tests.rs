@@ -18,7 +18,20 @@ fn plain(scenario: impl Fn(&mut Test)) {
 
 fn handshake(exchange: impl Fn() -> Option<Exchange>, scenario: impl Fn(&mut Test)) {
     let node = Node::bootstrap(0, "kafka", 9092);
-    Script::run(|_| Handshake::new(node.clone(), "me".into(), exchange()), scenario);
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), exchange(), None), scenario);
+}
+
+/// A handshake with broker 3 of a cluster, as far as the client knows.
+fn known_broker(scenario: impl Fn(&mut Test)) {
+    let node = Node { id: 3, host: "kafka".into(), port: 9092, rack: None };
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), None, Some("cluster".into())), scenario);
+}
+
+/// Whom the one request that was sent is meant for.
+fn meant(script: &mut Test) -> (Option<Str>, i32, i16) {
+    let (request, version) = sent(script);
+    let AnyRequest::ApiVersions(request) = request else { panic!("{request:?}") };
+    (request.cluster_id, request.node_id, version)
 }
 
 /// The one request that was sent since this was asked last, and its version.
@@ -285,4 +298,48 @@ fn a_listener_without_sasl_is_told() {
 #[test]
 fn debug_does_not_show_the_password() {
     plain(|script| assert!(!format!("{:?}", script.machine()).contains("hunter2")));
+}
+
+/// RB-05: KIP-1242.
+#[test]
+fn a_known_broker_is_asked_whether_it_is_the_one() {
+    known_broker(|script| {
+        assert_eq!(meant(script), (Some("cluster".into()), 3, 5));
+
+        answer_versions(script, MAX);
+
+        assert!(matches!(&script.actions()[..], [Action::Finish { .. }]));
+    });
+}
+
+/// Before Kafka 4.4 there is no room for the question.
+#[test]
+fn an_older_broker_is_asked_without_it() {
+    known_broker(|script| {
+        sent(script);
+        refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, 4)]);
+
+        assert_eq!(meant(script), (None, -1, 4));
+    });
+}
+
+#[test]
+fn a_bootstrap_server_is_not_asked_who_it_is() {
+    let node = Node::bootstrap(0, "kafka", 9092);
+    Script::run(
+        |_| Handshake::new(node.clone(), "me".into(), None, Some("cluster".into())),
+        |script: &mut Test| assert_eq!(meant(script), (None, -1, 5)),
+    );
+}
+
+/// RB-05: the client must look for its brokers anew, and may then succeed.
+#[test]
+fn a_broker_that_is_somebody_else_is_told_apart() {
+    known_broker(|script| {
+        sent(script);
+        answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::REBOOTSTRAP_REQUIRED, Vec::new()));
+
+        let Some(Action::Misrouted(error)) = script.actions().pop() else { panic!("it was not noticed") };
+        assert!(error.is_retriable() && error.to_string().contains("broker 3 at kafka:9092"), "{error}");
+    });
 }

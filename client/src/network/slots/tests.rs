@@ -285,6 +285,25 @@ fn a_shared_lane_stays_until_its_last_user_has_released_it() {
     });
 }
 
+/// CB-22, MD-22: what was sent to the former address is still answered, what comes next goes to the new one.
+#[test]
+fn connections_to_a_former_address_run_dry() {
+    slots(|script| {
+        for id in [1, 2] {
+            script.input(want(id, Control, "a")).input(connected(id, Control, idle(id as u32)));
+        }
+        script.input(want(1, Produce, "dialing"));
+        script.actions();
+        let moved = Node { host: Str::from("elsewhere"), ..node(1) };
+
+        script.input(Input::Moved { nodes: [(1, Arc::new(moved)), (2, Arc::new(node(2)))].into() });
+
+        assert_eq!(script.actions(), [Action::Retire(idle(1))]);
+        script.input(want(2, Control, "b"));
+        assert_eq!(script.actions(), [give("b", idle(2))]);
+    });
+}
+
 /// CB-23, TH-08.
 #[test]
 fn the_least_loaded_broker_costs_least() {

@@ -162,7 +162,7 @@ impl<L: Clone> Sender<L> {
     ) -> Again {
         let hint = &answer.current_leader;
         let partition = self.partition(slot);
-        let destination = partition.destination.clone();
+        let (destination, topic_id) = (partition.destination.clone(), partition.topic_id);
         if hint.leader_id >= 0 && hint.leader_epoch > partition.leader_epoch {
             let endpoint = response.node_endpoints.iter().find(|endpoint| endpoint.node_id == hint.leader_id);
             let endpoint = endpoint.and_then(|endpoint| {
@@ -175,6 +175,7 @@ impl<L: Clone> Sender<L> {
                 (partition.failures, partition.not_before, partition.listed) = (0, None, None);
                 self.actions.push_back(Action::Hint(LeaderHint {
                     topic: destination.name.clone(),
+                    topic_id,
                     partition: destination.partition,
                     leader: hint.leader_id,
                     leader_epoch: hint.leader_epoch,
