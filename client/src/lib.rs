@@ -24,6 +24,7 @@
 //! | make and describe topics | [`AdminClient`] |
 //! | know what went wrong, and whether to retry | [`KrafkaError`] |
 //! | test against an in-process cluster that breaks as told | `testing` (feature `test-broker`) |
+//! | connect through a SOCKS5 proxy | [`Socks5`] |
 //! | bring another network, clock or seed | [`Environment`] |
 //! | speak the wire protocol | `protocol` (feature `protocol`) |
 //!
@@ -64,7 +65,7 @@ pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
 pub use krafka_protocol::{Compression, Str};
-pub use network::TcpConnect;
+pub use network::{Socks5, TcpConnect};
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
 #[cfg(feature = "tls")]
 pub use tls::Tls;

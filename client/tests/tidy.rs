@@ -26,6 +26,7 @@ const MAY_AWAIT: &[&str] = &[
     "client/src/network/dial.rs",
     "client/src/network/pool.rs",
     "client/src/network/race.rs",
+    "client/src/network/socks5.rs",
     "client/src/network/tcp.rs",
     "client/src/network/tls.rs",
     // The fake broker's shells.

@@ -21,6 +21,7 @@ mod handshake;
 mod pool;
 mod race;
 mod slots;
+mod socks5;
 mod tcp;
 mod throttle;
 #[cfg(feature = "tls")]
@@ -48,6 +49,7 @@ pub(crate) use self::error::CallError;
 #[cfg(feature = "protocol")]
 pub use self::features::BrokerFeatures;
 use self::pool::Pool;
+pub use self::socks5::Socks5;
 pub use self::tcp::TcpConnect;
 pub(crate) use self::throttle::throttle;
 pub(crate) use self::versions::Versions;

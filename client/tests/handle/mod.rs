@@ -6,6 +6,7 @@ mod connect;
 mod connection;
 mod hanging;
 mod metadata;
+mod proxy;
 mod raw;
 mod sasl;
 #[cfg(feature = "tls")]
