@@ -1,8 +1,8 @@
 //! Makes one connection ready: connect, TLS, handshake, all within the connect timeout.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
@@ -16,6 +16,7 @@ use super::channel::{Loss, Rules};
 use super::destination::Destination;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
+use super::ladder::Ladder;
 use super::versions::Versions;
 use super::{Connection, Lane, Shared, driver, error};
 use crate::auth::{Credentials, Exchange};
@@ -47,11 +48,12 @@ pub(crate) struct NetworkConfig {
 /// Makes connections.
 pub(super) struct Dialer {
     config: NetworkConfig,
+    ladder: Mutex<Ladder>,
 }
 
 impl Dialer {
     pub(super) fn new(config: NetworkConfig) -> Self {
-        Self { config }
+        Self { config, ladder: Mutex::default() }
     }
 
     pub(super) fn destination(&self) -> &Destination {
@@ -144,14 +146,23 @@ impl Dialer {
         deadline: Instant,
     ) -> Result<(Versions, Option<Duration>), KrafkaError> {
         let cluster_id = self.config.destination.cluster_id();
-        let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange, cluster_id);
+        let opening = self.with_ladder(|ladder| ladder.opening(&node.host, node.port, drive::now()));
+        let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange, cluster_id, opening);
         loop {
             let what = handshake.step_name();
             match handshake.poll(drive::now()) {
                 Some(Action::Send(frame)) => {
                     let asked = timeout_at(deadline.into(), ask(stream, reader, frame)).await;
                     let answer = asked.map_err(|_| self.late(node, &format!("no answer to {what}")))?;
-                    let answer = answer.map_err(|early| early.explained(what, node))?;
+                    let answer = answer.map_err(|early| {
+                        if let Some(version) = handshake.asked_version().filter(|_| early.is_end()) {
+                            let note = |ladder: &mut Ladder| {
+                                ladder.closed(&node.host, node.port, opening, version, drive::now());
+                            };
+                            self.with_ladder(note);
+                        }
+                        early.explained(what, node)
+                    })?;
                     if handshake.is_costly(&answer) {
                         let handled = tokio::task::spawn_blocking(move || {
                             handshake.handle(answer, drive::now());
@@ -173,6 +184,10 @@ impl Dialer {
                 None => unreachable!("a handshake that was answered asks, finishes or fails"),
             }
         }
+    }
+
+    fn with_ladder<T>(&self, use_it: impl FnOnce(&mut Ladder) -> T) -> T {
+        use_it(&mut self.ladder.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     #[cold]
@@ -228,6 +243,14 @@ fn unreachable(node: &Node, why: &io::Error) -> KrafkaError {
 }
 
 impl Early {
+    /// Whether the peer closed the connection.
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Lost(loss) => *loss == Loss::Ended,
+            Self::Failed(why) => matches!(why.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe),
+        }
+    }
+
     /// A peer that ends the connection during the handshake tells its reason by the moment.
     #[cold]
     fn explained(self, what: &str, node: &Node) -> KrafkaError {

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! KIP-511: a broker that does not know our version of ApiVersions refuses in the layout of version 0, and names the
-//! range that it does know, so that guessing too high costs one round trip and nothing else.
+//! range that it does know, so that guessing too high costs one round trip and nothing else. With a peer that closes
+//! the connection instead, the next one is begun otherwise (see `ladder.rs`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use krafka_protocol::{
 
 use super::error;
 use super::features::BrokerFeatures;
+use super::ladder::Opening;
 use super::versions::Versions;
 use crate::auth::{Exchange, Next};
 use crate::cluster::Node;
@@ -67,6 +69,7 @@ pub(crate) struct Handshake {
     exchange: Option<Exchange>,
     /// The cluster that the broker is meant to be of, if it is to be asked.
     cluster_id: Option<Str>,
+    opening: Opening,
     step: Step,
     versions: Versions,
     correlation_id: i32,
@@ -79,6 +82,7 @@ impl Handshake {
         client_id: std::sync::Arc<str>,
         exchange: Option<Exchange>,
         cluster_id: Option<Str>,
+        opening: Opening,
     ) -> Self {
         // Nobody knows who a bootstrap server is: it is not asked whether it is somebody.
         let cluster_id = cluster_id.filter(|_| node.id >= 0);
@@ -87,13 +91,25 @@ impl Handshake {
             client_id,
             exchange,
             cluster_id,
+            opening,
             step: Step::Done,
             versions: Versions::default(),
             correlation_id: -1,
             actions: VecDeque::new(),
         };
-        handshake.ask_versions(API_VERSIONS_MAX);
+        handshake.ask_versions(match opening {
+            Opening::Highest => API_VERSIONS_MAX,
+            Opening::Lowest | Opening::LowestAlone => API_VERSIONS_MIN,
+        });
         handshake
+    }
+
+    /// The version of ApiVersions that is being waited for, if it is that.
+    pub(crate) fn asked_version(&self) -> Option<i16> {
+        match self.step {
+            Step::ApiVersions { version } => Some(version),
+            _ => None,
+        }
     }
 
     /// What is being waited for, in words.
@@ -138,6 +154,11 @@ impl Handshake {
             ErrorCode::UNSUPPORTED_VERSION => self.versions_refused(sent, &answer),
             ErrorCode::REBOOTSTRAP_REQUIRED => self.misrouted(),
             code if code.is_ok() => {
+                let range = answer.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions as i16);
+                let better = range.map_or(sent, |range| range.max_version.min(API_VERSIONS_MAX));
+                if self.opening == Opening::Lowest && sent == API_VERSIONS_MIN && better > sent {
+                    return self.ask_versions(better);
+                }
                 let ranges =
                     answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
                 match Versions::new(ranges) {

@@ -18,6 +18,7 @@ mod error;
 mod features;
 mod frames;
 mod handshake;
+mod ladder;
 mod pool;
 mod race;
 mod slots;

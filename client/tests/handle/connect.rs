@@ -90,6 +90,22 @@ async fn every_kafka_version_is_spoken_with() {
     }
 }
 
+/// A peer may close the connection instead of refusing a version. It gets asked at others, and one that only had to
+/// restart is asked at all of them again, because version 0 tells no features.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_closes_at_a_version_is_asked_at_another() {
+    for (times, asked) in [(1, vec![5, 0, 5]), (u64::MAX, vec![5, 0, 5, 0])] {
+        let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+        fake.when(ApiKey::ApiVersions).versions(1..=i16::MAX).times(times).drop_connection();
+
+        let kafka = client(&fake).connect().await.expect("it speaks version 0");
+        let first: Vec<_> = fake.history().of(ApiKey::ApiVersions).map(|event| event.version).collect();
+        kafka.admin().describe_cluster().await.expect("it is served");
+
+        assert_eq!(first, asked);
+    }
+}
+
 /// Accepts, and never says a word.
 struct Mute;
 

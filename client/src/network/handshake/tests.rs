@@ -17,14 +17,19 @@ fn plain(scenario: impl Fn(&mut Test)) {
 }
 
 fn handshake(exchange: impl Fn() -> Option<Exchange>, scenario: impl Fn(&mut Test)) {
+    opened(Opening::Highest, exchange, scenario);
+}
+
+fn opened(opening: Opening, exchange: impl Fn() -> Option<Exchange>, scenario: impl Fn(&mut Test)) {
     let node = Node::bootstrap(0, "kafka", 9092);
-    Script::run(|_| Handshake::new(node.clone(), "me".into(), exchange(), None), scenario);
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), exchange(), None, opening), scenario);
 }
 
 /// A handshake with broker 3 of a cluster, as far as the client knows.
 fn known_broker(scenario: impl Fn(&mut Test)) {
     let node = Node { id: 3, host: "kafka".into(), port: 9092, rack: None };
-    Script::run(|_| Handshake::new(node.clone(), "me".into(), None, Some("cluster".into())), scenario);
+    let cluster = Some(Str::from_static("cluster"));
+    Script::run(|_| Handshake::new(node.clone(), "me".into(), None, cluster.clone(), Opening::Highest), scenario);
 }
 
 /// Whom the one request that was sent is meant for.
@@ -140,6 +145,39 @@ fn a_refusal_without_a_range_means_version_zero() {
             refuse_versions(script, Vec::new());
 
             assert_eq!(sent(script).1, 0);
+        },
+    );
+}
+
+/// A peer that closed the connection at our highest version: version 0 tells neither features nor who we are.
+#[test]
+fn begun_at_the_lowest_it_goes_on_with_what_is_offered() {
+    opened(
+        Opening::Lowest,
+        || None,
+        |script| {
+            assert_eq!((sent(script).1, script.machine().asked_version()), (0, Some(0)));
+
+            answer_versions(script, 0);
+            assert_eq!(sent(script).1, 4, "what the answer offers");
+
+            answer_versions(script, 4);
+            assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
+        },
+    );
+}
+
+#[test]
+fn begun_at_the_lowest_alone_it_stays_there() {
+    opened(
+        Opening::LowestAlone,
+        || None,
+        |script| {
+            assert_eq!(sent(script).1, 0);
+
+            answer_versions(script, 0);
+
+            assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
         },
     );
 }
@@ -327,7 +365,7 @@ fn an_older_broker_is_asked_without_it() {
 fn a_bootstrap_server_is_not_asked_who_it_is() {
     let node = Node::bootstrap(0, "kafka", 9092);
     Script::run(
-        |_| Handshake::new(node.clone(), "me".into(), None, Some("cluster".into())),
+        |_| Handshake::new(node.clone(), "me".into(), None, Some("cluster".into()), Opening::Highest),
         |script: &mut Test| assert_eq!(meant(script), (None, -1, 5)),
     );
 }
