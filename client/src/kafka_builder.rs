@@ -163,8 +163,13 @@ impl KafkaBuilder {
         self
     }
 
-    /// Sets how many connections the handle may have in all. At the limit an idle one makes room; if none is idle,
-    /// calls fail with an error that can be retried.
+    /// Sets how many connections the handle may have in all.
+    ///
+    /// To each broker there is one for metadata and administration, one for producers, and one for each consumer's
+    /// fetches; to the coordinator of a group two more for each member. At the limit the one that was idle for longest
+    /// makes room. If none is idle, a request goes over another connection to the same broker, and may have to wait
+    /// there behind half a second of long poll; those of a rebalance do not, as everything else would wait for the
+    /// whole group then. If there is none to this broker, the call fails with an error that can be retried.
     ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {

@@ -175,13 +175,13 @@ fn leader_hint(hint: Hint) -> LeaderHint {
 
 impl Remote {
     fn coordination(&self) -> Lane {
-        Lane::Coordination(self.owner * 2)
+        Lane::Coordination(self.owner)
     }
 
     /// A coordinator parks JoinGroup and SyncGroup until the whole group is there. They have a connection of their
     /// own, so that nothing else of this member waits behind them.
     fn parking(&self) -> Lane {
-        Lane::Coordination(self.owner * 2 + 1)
+        Lane::Join(self.owner)
     }
 
     /// Asks one broker.

@@ -128,6 +128,8 @@ pub(crate) struct Channel<F, W> {
     in_flight: VecDeque<InFlight<W>>,
     /// The frames that the socket has not yet taken, in order; with the request where the write is all there is.
     writing: VecDeque<Option<InFlight<W>>>,
+    /// How many requests were ever submitted.
+    submitted: usize,
     muted_until: Option<Instant>,
     idle_since: Instant,
     is_draining: bool,
@@ -142,6 +144,7 @@ impl<F, W: Waiter> Channel<F, W> {
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
             writing: VecDeque::new(),
+            submitted: 0,
             muted_until: None,
             idle_since: now,
             is_draining: false,
@@ -155,6 +158,11 @@ impl<F, W: Waiter> Channel<F, W> {
         self.waiting.len() + self.unfinished()
     }
 
+    /// How many of those that were ever submitted are done.
+    pub(crate) fn done(&self) -> usize {
+        self.submitted.wrapping_sub(self.pending())
+    }
+
     /// Whether a throttle holds back what is submitted now.
     pub(crate) fn is_muted(&self) -> bool {
         self.muted_until.is_some()
@@ -165,6 +173,7 @@ impl<F, W: Waiter> Channel<F, W> {
     }
 
     fn submitted(&mut self, request: Queued<F, W>) {
+        self.submitted = self.submitted.wrapping_add(1);
         if self.is_closed || self.is_draining {
             self.refuse(request.waiter, Failure::Closed);
         } else if self.waiting.len() >= MAX_WAITING_REQUESTS {

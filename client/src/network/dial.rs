@@ -98,7 +98,7 @@ impl Dialer {
         let rules = Rules {
             max_in_flight: match lane {
                 Lane::Produce => MAX_IN_FLIGHT_PRODUCE,
-                Lane::Fetch(_) | Lane::Coordination(_) | Lane::Control | Lane::Own(_) => MAX_IN_FLIGHT,
+                Lane::Fetch(_) | Lane::Coordination(_) | Lane::Join(_) | Lane::Control | Lane::Own(_) => MAX_IN_FLIGHT,
             },
             max_idle: self.config.max_idle,
             expires_at: session.map(|lifetime| drive::now() + lifetime.mul_f64(SESSION_PART * jitter)),
@@ -111,7 +111,8 @@ impl Dialer {
             next_correlation_id: AtomicI32::new(16),
             is_closed: AtomicBool::new(false),
             is_muted: AtomicBool::new(false),
-            pending: AtomicUsize::new(0),
+            submitted: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
         });
         // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();

@@ -197,7 +197,7 @@ pub(super) async fn run(
     // The handshake may have read past its own end.
     take_frames(&mut io.reader, &mut channel);
     while carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered).is_continue() {
-        shared.pending.store(channel.pending(), Ordering::Relaxed);
+        shared.done.store(channel.done(), Ordering::Release);
         shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
         tokio::select! {
             // The socket before the callers, so that their requests meet an up-to-date count of what is in flight. The
@@ -225,7 +225,7 @@ pub(super) async fn run(
         channel.handle(input, drive::now());
     }
     let _ = carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered);
-    shared.pending.store(0, Ordering::Relaxed);
+    shared.done.store(channel.done(), Ordering::Release);
     // Best effort: the peer may be gone or not read any more.
     let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;
 }

@@ -64,8 +64,10 @@ pub(crate) enum Lane {
     Produce,
     /// The long polls of one consumer.
     Fetch(u64),
-    /// What one group member tells its coordinator.
+    /// What one group member tells its coordinator, and is answered at once.
     Coordination(u64),
+    /// What the coordinator parks until the whole group is there.
+    Join(u64),
     /// Metadata, admin calls, FindCoordinator, transactions.
     Control,
     /// A connection that the user asked for.
@@ -77,6 +79,26 @@ pub(crate) enum Lane {
 #[derive(Clone)]
 pub(crate) struct Network {
     pool: Arc<Pool>,
+}
+
+impl Lane {
+    /// How much a request of this lane minds to wait behind those of another, where there is no room for a connection
+    /// of its own; `None` where it must not. The lower the better.
+    fn reluctance(self, host: Self) -> Option<u8> {
+        match (self, host) {
+            // A user's own connection is nobody else's.
+            (Self::Own(_), _) | (_, Self::Own(_)) => None,
+            // While a member joins it has nothing else to say. Others must not wait for a rebalance, least of all those
+            // that it waits for: the other members.
+            (Self::Join(joining), Self::Coordination(member)) => (joining == member).then_some(0),
+            (Self::Join(_), _) | (_, Self::Join(_)) => None,
+            (_, Self::Control) => Some(0),
+            (_, Self::Produce) => Some(1),
+            (_, Self::Coordination(_)) => Some(2),
+            // Half a second of long poll.
+            (_, Self::Fetch(_)) => Some(3),
+        }
+    }
 }
 
 impl Network {
@@ -115,6 +137,13 @@ impl Network {
         self.pool.moved(nodes);
     }
 
+    /// How often a request went over the connection of another lane, because `max_connections` left no room for one of
+    /// its own.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what the metrics report"))]
+    pub(crate) fn fallbacks(&self) -> u64 {
+        self.pool.fallbacks()
+    }
+
     /// Counts one more user of a lane that several share: it stays until all of them have released it.
     pub(crate) fn hold(&self, lane: Lane) {
         self.pool.hold(lane);
@@ -148,7 +177,10 @@ struct Shared {
     /// Set by the task when it takes no more requests.
     is_closed: AtomicBool,
     is_muted: AtomicBool,
-    pending: AtomicUsize,
+    /// Counted up by callers, so that a request counts from the moment when it is submitted.
+    submitted: AtomicUsize,
+    /// Counted by the task: how many of those are done.
+    done: AtomicUsize,
 }
 
 impl Connection {
@@ -164,7 +196,9 @@ impl Connection {
 
     /// How many submitted requests are not done.
     pub(crate) fn pending(&self) -> usize {
-        self.shared.pending.load(Ordering::Relaxed)
+        // What is done was submitted before: read in this order, the difference is never negative.
+        let done = self.shared.done.load(Ordering::Acquire);
+        self.shared.submitted.load(Ordering::Acquire).wrapping_sub(done)
     }
 
     /// Whether the broker asked for silence at present.
@@ -251,6 +285,7 @@ impl Connection {
             }
         };
         let request = Queued { correlation_id, frame, waiter, timeout, is_answered };
+        self.shared.submitted.fetch_add(1, Ordering::AcqRel);
         if let Err(mpsc::error::SendError(Input::Submitted(request))) = self.inputs.send(Input::Submitted(request)) {
             let what = R::KEY.name();
             let error = error::lost(what, self.node(), io::ErrorKind::NotConnected, "the connection was closed");

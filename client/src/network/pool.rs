@@ -69,6 +69,10 @@ impl Pool {
         self.handle(Input::Moved { nodes });
     }
 
+    pub(super) fn fallbacks(&self) -> u64 {
+        self.with_slots(|slots| slots.fallbacks())
+    }
+
     pub(super) fn hold(self: &Arc<Self>, lane: Lane) {
         self.handle(Input::Held { lane });
     }
@@ -127,7 +131,8 @@ fn explain(refusal: Refusal<CallError>) -> CallError {
             io::Error::new(
                 io::ErrorKind::QuotaExceeded,
                 format!(
-                    "all {max_connections} connections that max_connections allows are in use: raise it, or try again"
+                    "all {max_connections} connections that max_connections allows are in use, and none of them is to \
+                     this broker: raise it, or try again"
                 ),
             ),
         )),

@@ -7,6 +7,10 @@
 //! ```
 //!
 //! Idle connections close by themselves (see `channel.rs`); their slots are swept when the next one is filled.
+//!
+//! **The cap.** Where there is no room, the connection that was idle for longest makes some; where none is idle, a lane
+//! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
+//! soon as there is room, and nothing of it is on its way, so that its requests stay in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -53,6 +57,11 @@ impl Key {
 
     pub(crate) fn lane(&self) -> Lane {
         self.lane
+    }
+
+    /// The slot of another lane to the same broker.
+    fn with_lane(&self, lane: Lane) -> Self {
+        Self { lane, ..self.clone() }
     }
 
     fn address(&self) -> (Str, u16) {
@@ -108,7 +117,12 @@ pub(crate) enum Refusal<E> {
 #[derive(Debug)]
 enum Slot<C, W> {
     Dialing(Vec<W>),
-    Ready { connection: C, used: Instant },
+    Ready {
+        connection: C,
+        used: Instant,
+    },
+    /// The connection of another lane. It does not count.
+    Borrowed(C),
 }
 
 /// An address that could not be connected to.
@@ -127,6 +141,7 @@ pub(crate) struct Slots<C, W, E> {
     failing: BTreeMap<(Str, u16), Failing<E>>,
     /// How many use a lane, where more than one may.
     users: BTreeMap<Lane, usize>,
+    fallbacks: u64,
     rng: Rng,
     is_closed: bool,
     actions: VecDeque<Action<C, W, E>>,
@@ -139,6 +154,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             slots: BTreeMap::new(),
             failing: BTreeMap::new(),
             users: BTreeMap::new(),
+            fallbacks: 0,
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
             actions: VecDeque::new(),
@@ -147,12 +163,33 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     /// The usable connection of a slot, if there is one. What most look-ups need.
     pub(crate) fn ready(&mut self, key: &Key, now: Instant) -> Option<C> {
+        if self.is_outgrown(key) {
+            self.slots.remove(key);
+        }
         match self.slots.get_mut(key)? {
             Slot::Ready { connection, used } if !connection.is_closed() => {
                 *used = now;
                 Some(connection.clone())
             }
+            Slot::Borrowed(connection) if !connection.is_closed() => {
+                self.fallbacks += 1;
+                Some(connection.clone())
+            }
             _ => None,
+        }
+    }
+
+    /// How often a look-up found the connection of another lane.
+    pub(crate) fn fallbacks(&self) -> u64 {
+        self.fallbacks
+    }
+
+    /// Whether a lane that borrows may have a connection of its own.
+    fn is_outgrown(&mut self, key: &Key) -> bool {
+        let is_at_rest = |slot: &Slot<C, W>| matches!(slot, Slot::Borrowed(connection) if connection.pending() == 0);
+        self.slots.get(key).is_some_and(is_at_rest) && {
+            self.sweep();
+            self.owned() < self.max_connections
         }
     }
 
@@ -166,7 +203,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             return FAILING;
         }
         match self.slots.get(&Key::new(node, lane)) {
-            Some(Slot::Ready { connection, .. }) if !connection.is_closed() => {
+            Some(Slot::Ready { connection, .. } | Slot::Borrowed(connection)) if !connection.is_closed() => {
                 connection.pending() as u64 + if connection.is_muted() { MUTED } else { 0 }
             }
             _ => UNCONNECTED,
@@ -192,7 +229,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             return self.refuse(waiter, refusal);
         }
         if !self.make_room() {
-            return self.refuse(waiter, Refusal::Full { max_connections: self.max_connections });
+            return self.borrow(key, waiter);
         }
         self.slots.insert(key.clone(), Slot::Dialing(vec![waiter]));
         self.actions.push_back(Action::Dial { key, node });
@@ -200,8 +237,8 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
     fn make_room(&mut self) -> bool {
-        self.slots.retain(|_, slot| !matches!(slot, Slot::Ready { connection, .. } if connection.is_closed()));
-        if self.slots.len() < self.max_connections {
+        self.sweep();
+        if self.owned() < self.max_connections {
             return true;
         }
         let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
@@ -213,6 +250,46 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             self.actions.push_back(Action::Retire(connection));
         }
         true
+    }
+
+    /// Gives the connection to the same broker that is to be waited behind for least, or the one that is under way.
+    fn borrow(&mut self, key: Key, waiter: W) {
+        let to_same_broker = self.slots.iter_mut().filter(|(other, _)| other.with_lane(key.lane) == key);
+        let host = to_same_broker
+            .filter_map(|(other, slot)| {
+                let pending = match slot {
+                    Slot::Ready { connection, .. } => connection.pending(),
+                    Slot::Dialing(waiters) if waiters.len() < MAX_WAITERS => 0,
+                    Slot::Dialing(_) | Slot::Borrowed(_) => return None,
+                };
+                Some((key.lane.reluctance(other.lane)?, pending, slot))
+            })
+            .min_by_key(|(reluctance, pending, _)| (*reluctance, *pending));
+        match host {
+            Some((_, _, Slot::Ready { connection, .. })) => {
+                let connection = connection.clone();
+                self.slots.insert(key, Slot::Borrowed(connection.clone()));
+                self.actions.push_back(Action::Give { waiter, connection });
+            }
+            Some((_, _, Slot::Dialing(waiters))) => waiters.push(waiter),
+            Some((_, _, Slot::Borrowed(_))) | None => {
+                let refusal = Refusal::Full { max_connections: self.max_connections };
+                return self.refuse(waiter, refusal);
+            }
+        }
+        self.fallbacks += 1;
+    }
+
+    fn sweep(&mut self) {
+        self.slots.retain(|_, slot| match slot {
+            Slot::Dialing(_) => true,
+            Slot::Ready { connection, .. } | Slot::Borrowed(connection) => !connection.is_closed(),
+        });
+    }
+
+    /// How many of the slots count: each that is, or will be, a connection.
+    fn owned(&self) -> usize {
+        self.slots.values().filter(|slot| !matches!(slot, Slot::Borrowed(_))).count()
     }
 
     fn connected(&mut self, key: Key, connection: C, now: Instant) {
@@ -279,6 +356,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
                 Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
+                Slot::Borrowed(_) => {}
             }
         }
     }

@@ -139,6 +139,11 @@ fn node() -> Node {
 
 /// A network whose connections end at the peers, in order.
 fn network_with(capacity: usize, writes: Writes, peers: usize) -> (Network, Vec<Peer>) {
+    limited(capacity, writes, peers, usize::MAX)
+}
+
+/// The same, that may have so many connections.
+fn limited(capacity: usize, writes: Writes, peers: usize, max_connections: usize) -> (Network, Vec<Peer>) {
     let mut ours: VecDeque<Box<dyn Stream>> = VecDeque::new();
     let mut theirs = Vec::new();
     for _ in 0..peers {
@@ -157,7 +162,7 @@ fn network_with(capacity: usize, writes: Writes, peers: usize) -> (Network, Vec<
         connect_timeout: 10 * SECOND,
         max_response_size: 1 << 20,
         max_idle: 540 * SECOND,
-        max_connections: usize::MAX,
+        max_connections,
         seed: 1,
     });
     (network, theirs)
@@ -223,6 +228,26 @@ async fn queued_requests_are_one_write() {
 
         assert_eq!(peer.writes.load(Ordering::Relaxed) - before, 1);
     }
+}
+
+/// From the moment when it is submitted: nobody may take the connection for idle.
+#[tokio::test(start_paused = true)]
+async fn a_request_is_pending_until_it_is_done() {
+    let (_network, connection, mut peer) = connected().await;
+
+    let (first, second) = (heartbeat(&connection), heartbeat(&connection));
+    assert_eq!(connection.pending(), 2);
+
+    let came = peer.next().await;
+    peer.answer(&came, &beat(0)).await;
+    first.await.expect("it was answered");
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(connection.pending(), 1);
+
+    drop(peer);
+    second.await.expect_err("the peer is gone");
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(connection.pending(), 0);
 }
 
 /// CB-18: an answer that comes byte by byte, and two in one write.
@@ -442,6 +467,27 @@ async fn the_last_holder_closes_the_connection() {
 
     assert_eq!(call.await.expect("what was sent is answered").error_code, 1);
     assert_eq!(peer.stream.read(&mut [0; 8]).await.expect("it ends"), 0);
+}
+
+/// CB-20, and it is counted.
+#[tokio::test(start_paused = true)]
+async fn without_room_a_lane_goes_over_another_s_connection() {
+    let (network, mut peers) = limited(1024, Writes::Vectored, 1, 1);
+    let (node, mut peer) = (node(), peers.remove(0));
+    let (control, ()) = tokio::join!(network.connection(&node, Lane::Control), peer.shake_hands());
+    let first = heartbeat(&control.expect("the peer shook hands"));
+    assert_eq!(network.fallbacks(), 0);
+
+    let second =
+        heartbeat(&network.connection(&node, Lane::Coordination(1)).await.expect("there is one to the broker"));
+    for code in 1..=2 {
+        let came = peer.next().await;
+        peer.answer(&came, &beat(code)).await;
+    }
+
+    assert_eq!(first.await.expect("it was answered").error_code, 1);
+    assert_eq!(second.await.expect("it was answered").error_code, 2);
+    assert_eq!(network.fallbacks(), 1);
 }
 
 /// CB-11: the attempt belongs to all who wait for it.

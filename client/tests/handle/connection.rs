@@ -1,9 +1,12 @@
 //! A connection's life: loss, timeouts, throttling, idleness, limits.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use krafka::consumer::AutoOffsetReset;
 use krafka::testing::FakeCluster;
-use krafka::{Kafka, KrafkaError};
+use krafka::{Kafka, KrafkaError, Record};
 use krafka_protocol::{AnyResponse, ApiKey};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -224,6 +227,43 @@ async fn the_connection_limit_holds() {
 
     let open: usize = fake.nodes().into_iter().map(|node| fake.connections(node)).sum();
     assert_eq!(open, 1);
+}
+
+/// CB-20: lanes share what there is, and nobody starves, neither behind long polls nor behind a rebalance. Each member
+/// that joins needs a connection of its own, because the coordinator answers them together.
+#[tokio::test(start_paused = true)]
+async fn under_a_tight_limit_everything_still_works() {
+    for (nodes, members, limit) in [(1, 1, 1), (1, 2, 3), (3, 1, 3), (3, 2, 5)] {
+        let fake = FakeCluster::builder().nodes(nodes).topic("orders", 3).start_on_pipes();
+        let kafka = client(&fake).max_connections(limit).connect().await.expect("it is up");
+        let producer = kafka.producer().build().await.expect("valid");
+        let mut reading = Vec::new();
+        let read = Arc::new(AtomicUsize::new(0));
+        for _ in 0..members {
+            let consumer = kafka.consumer("g").auto_offset_reset(AutoOffsetReset::Earliest).build().await;
+            let (consumer, read) = (consumer.expect("valid"), read.clone());
+            consumer.subscribe(&["orders"]).await.expect("subscribed");
+            reading.push(tokio::spawn(async move {
+                while read.load(Ordering::Relaxed) < 60 {
+                    read.fetch_add(consumer.poll(SECOND).await.expect("no error").len(), Ordering::Relaxed);
+                }
+            }));
+        }
+
+        for number in 0..60 {
+            let record = Record::new("orders", "tea").partition(number % 3);
+            timeout(20 * SECOND, producer.send(record)).await.expect("it does not starve").expect("it is written");
+            // The one that made room is closed while the next is opened.
+            settle().await;
+            let open: usize = fake.nodes().into_iter().map(|node| fake.connections(node)).sum();
+            assert!(open <= limit, "{open} connections to {nodes} nodes, not {limit}");
+        }
+
+        for reading in reading {
+            timeout(60 * SECOND, reading).await.expect("nobody starves").expect("no panic");
+        }
+        assert_eq!(read.load(Ordering::Relaxed), 60, "{nodes} nodes, {members} members, {limit} connections");
+    }
 }
 
 /// AU-07 by replacement: before a session ends, requests go to a new connection, and none is lost.

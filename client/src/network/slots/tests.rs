@@ -33,6 +33,10 @@ fn idle(number: u32) -> Conn {
     Conn { number, is_closed: false, pending: 0, is_muted: false }
 }
 
+fn busy(number: u32) -> Conn {
+    Conn { pending: 1, ..idle(number) }
+}
+
 fn node(id: i32) -> Node {
     Node { id, host: Str::from("host"), port: 9000 + id as u16, rack: None }
 }
@@ -65,7 +69,7 @@ fn refuse(waiter: &'static str, refusal: Refusal<&'static str>) -> Act {
     Action::Refuse { waiter, refusal }
 }
 
-use Lane::{Control, Fetch, Produce};
+use Lane::{Control, Coordination, Fetch, Join, Own, Produce};
 
 /// CB-10.
 #[test]
@@ -208,17 +212,141 @@ fn at_the_limit_the_longest_idle_connection_makes_room() {
     });
 }
 
+/// The cap's error is for brokers that there is no connection to.
 #[test]
 fn at_the_limit_busy_connections_stay() {
     two_at_most(|script| {
-        let busy = Conn { pending: 1, ..idle(1) };
-        script.input(want(1, Control, "a")).input(connected(1, Control, busy)).input(want(2, Control, "b"));
+        script.input(want(1, Control, "a")).input(connected(1, Control, busy(1))).input(want(2, Control, "b"));
         script.actions();
 
         script.input(want(3, Control, "c"));
 
         assert_eq!(script.actions(), [refuse("c", Refusal::Full { max_connections: 2 })]);
     });
+}
+
+/// CB-20.
+#[test]
+fn at_the_limit_a_lane_borrows_from_another_to_the_same_broker() {
+    two_at_most(|script| {
+        script.input(want(1, Control, "a")).input(connected(1, Control, busy(1)));
+        script.input(want(2, Control, "b")).input(connected(2, Control, busy(2)));
+        script.actions();
+        assert_eq!(script.machine().fallbacks(), 0);
+
+        script.input(want(1, Coordination(7), "c")).input(want(1, Coordination(7), "d"));
+
+        assert_eq!(script.actions(), [give("c", busy(1)), give("d", busy(1))]);
+        assert_eq!(script.machine().fallbacks(), 2);
+    });
+}
+
+/// Behind what answers at once rather than behind a long poll, and never behind a rebalance.
+#[test]
+fn at_the_limit_a_lane_borrows_where_it_waits_least() {
+    let cases = [
+        (Produce, [Fetch(7), Control], Some(Control)),
+        (Control, [Fetch(7), Coordination(7)], Some(Coordination(7))),
+        (Control, [Join(7), Fetch(7)], Some(Fetch(7))),
+        (Fetch(7), [Coordination(7), Produce], Some(Produce)),
+        (Join(7), [Control, Coordination(7)], Some(Coordination(7))),
+        (Join(7), [Control, Coordination(8)], None),
+        (Join(7), [Join(8), Produce], None),
+        (Coordination(7), [Join(7), Join(8)], None),
+        (Control, [Own(1), Own(2)], None),
+        (Own(1), [Control, Produce], None),
+    ];
+    for (lane, others, expected) in cases {
+        two_at_most(|script| {
+            for (number, other) in (1..).zip(others) {
+                script.input(want(1, other, "w")).input(connected(1, other, busy(number)));
+            }
+            script.actions();
+
+            script.input(want(1, lane, "a"));
+
+            let number = (1..).zip(others).find_map(|(number, other)| (Some(other) == expected).then_some(number));
+            let full = refuse("a", Refusal::Full { max_connections: 2 });
+            assert_eq!(
+                script.actions(),
+                [number.map_or(full, |number| give("a", busy(number)))],
+                "{lane:?} {others:?}"
+            );
+        });
+    }
+}
+
+#[test]
+fn at_the_limit_a_lane_waits_for_a_connection_that_is_under_way() {
+    Script::run(
+        |_| Slots::new(1, 1),
+        |script: &mut Test| {
+            script.input(want(1, Control, "a")).input(want(1, Produce, "b")).input(want(2, Produce, "c"));
+            script.input(connected(1, Control, idle(1)));
+
+            let full = refuse("c", Refusal::Full { max_connections: 1 });
+            assert_eq!(script.actions(), [dial(1, Control), full, give("a", idle(1)), give("b", idle(1))]);
+        },
+    );
+}
+
+/// What is borrowed belongs to another lane: nobody else is retired with the borrower.
+#[test]
+fn a_lane_that_borrowed_and_is_released_takes_nothing_along() {
+    two_at_most(|script| {
+        script.input(want(1, Control, "a")).input(connected(1, Control, busy(1)));
+        script.input(want(2, Control, "b")).input(connected(2, Control, busy(2))).input(want(1, Fetch(7), "c"));
+        script.actions();
+
+        script.input(Input::Released { lanes: vec![Fetch(7)] });
+
+        assert_eq!(script.actions(), []);
+    });
+}
+
+/// A connection whose pending requests the test sets while it is in its slot.
+#[derive(Clone)]
+struct Watched(u32, std::rc::Rc<std::cell::Cell<usize>>);
+
+impl Slotted for Watched {
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn pending(&self) -> usize {
+        self.1.get()
+    }
+
+    fn is_muted(&self) -> bool {
+        false
+    }
+}
+
+/// Requests of one lane are in order: it leaves the borrowed connection only when nothing of it can be on its way.
+#[test]
+fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_way() {
+    let now = crate::drive::now();
+    let mut slots: Slots<Watched, &str, &str> = Slots::new(2, 1);
+    let watched = |number| Watched(number, std::rc::Rc::new(std::cell::Cell::new(1)));
+    let (first, second) = (watched(1), watched(2));
+    for (id, lane, connection) in [(1, Control, &first), (2, Fetch(7), &second)] {
+        slots.handle(Input::Wanted { node: node(id), lane, waiter: "w" }, now);
+        slots.handle(Input::Connected { key: Key::new(&node(id), lane), connection: connection.clone() }, now);
+    }
+    slots.handle(Input::Wanted { node: node(1), lane: Produce, waiter: "w" }, now);
+    let produce = Key::new(&node(1), Produce);
+    let ready = |slots: &mut Slots<Watched, &str, &str>| slots.ready(&produce, now).map(|connection| connection.0);
+    assert_eq!(ready(&mut slots), Some(1), "borrowed");
+
+    first.1.set(0);
+    assert_eq!(ready(&mut slots), Some(1), "there is no room");
+
+    slots.handle(Input::Released { lanes: vec![Fetch(7)] }, now);
+    first.1.set(1);
+    assert_eq!(ready(&mut slots), Some(1), "a request is on its way");
+
+    first.1.set(0);
+    assert_eq!(ready(&mut slots), None, "it is to have its own");
 }
 
 /// CB-20.
