@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests ask for the virtual time to see how long something took")]
 
+mod cancellation;
 mod consumer;
 mod handle;
 mod producer;
