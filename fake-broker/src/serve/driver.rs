@@ -21,6 +21,9 @@ const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 * 1024;
 
+/// A frame up to this size is copied out of the buffer. The history keeps requests, and each would keep a whole buffer.
+const COPIED_BYTES: usize = 8 * 1024;
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -200,6 +203,11 @@ impl<R: AsyncRead + Unpin> Frames<R> {
             return Ok(None);
         }
         self.buffer.advance(4);
-        Ok(Some(self.buffer.split_to(length).freeze()))
+        if length > COPIED_BYTES {
+            return Ok(Some(self.buffer.split_to(length).freeze()));
+        }
+        let frame = Bytes::copy_from_slice(&self.buffer[..length]);
+        self.buffer.advance(length);
+        Ok(Some(frame))
     }
 }
