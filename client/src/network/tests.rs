@@ -11,14 +11,16 @@ use krafka_protocol::api::api_versions::ApiVersion;
 use krafka_protocol::api::create_topics::CreatableTopic;
 use krafka_protocol::frame::encode_response;
 use krafka_protocol::{
-    ApiKey, ApiVersionsResponse, CreateTopicsRequest, HeartbeatRequest, HeartbeatResponse, MetadataRequest,
-    MetadataResponse, Reader, Str, decode_request_header,
+    ApiKey, ApiVersionsResponse, CreateTopicsRequest, CreateTopicsResponse, HeartbeatRequest, HeartbeatResponse,
+    MetadataRequest, MetadataResponse, Reader, Str, decode_request_header,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::environment::{Connect, Connecting, Stream};
+
+mod leaving;
 
 const SECOND: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -102,12 +104,7 @@ struct Came {
 
 impl Peer {
     async fn next(&mut self) -> Came {
-        let length = self.stream.read_i32().await.expect("the client is there") as usize;
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await.expect("the client is there");
-        let header = decode_request_header(&mut Reader::new(Bytes::from(body))).expect("a header");
-        let key = ApiKey::try_from(header.key).expect("a key of Kafka's");
-        Came { key, version: header.version, correlation_id: header.correlation_id, length }
+        next_of(&mut self.stream).await
     }
 
     async fn answer<M: Message>(&mut self, came: &Came, response: &M) {
@@ -127,6 +124,15 @@ impl Peer {
         let response = ApiVersionsResponse { api_keys: apis, ..ApiVersionsResponse::default() };
         self.answer(&came, &response).await;
     }
+}
+
+async fn next_of(stream: &mut (impl AsyncRead + Unpin)) -> Came {
+    let length = stream.read_i32().await.expect("the client is there") as usize;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.expect("the client is there");
+    let header = decode_request_header(&mut Reader::new(Bytes::from(body))).expect("a header");
+    let key = ApiKey::try_from(header.key).expect("a key of Kafka's");
+    Came { key, version: header.version, correlation_id: header.correlation_id, length }
 }
 
 fn answer_to<M: Message>(came: &Came, response: &M) -> Bytes {
@@ -152,8 +158,13 @@ fn limited(capacity: usize, writes: Writes, peers: usize, max_connections: usize
         ours.push_back(Box::new(Counted { stream: near, writes, count: count.clone() }));
         theirs.push(Peer { stream: far, writes: count });
     }
-    let network = Network::new(NetworkConfig {
-        connect: Arc::new(Handed(Mutex::new(ours))),
+    (network_of(ours, max_connections), theirs)
+}
+
+/// A network of these streams, in order.
+fn network_of(streams: VecDeque<Box<dyn Stream>>, max_connections: usize) -> Network {
+    Network::new(NetworkConfig {
+        connect: Arc::new(Handed(Mutex::new(streams))),
         #[cfg(feature = "tls")]
         tls: None,
         credentials: None,
@@ -164,8 +175,7 @@ fn limited(capacity: usize, writes: Writes, peers: usize, max_connections: usize
         max_idle: 540 * SECOND,
         max_connections,
         seed: 1,
-    });
-    (network, theirs)
+    })
 }
 
 /// A connection, and the peer at its other end.

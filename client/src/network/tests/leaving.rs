@@ -1,0 +1,165 @@
+//! Callers that leave, and streams that do not let go.
+
+use super::*;
+
+/// What the peer reads after it has read so much of the first request and its caller has left.
+async fn came_after_leaving(writes: Writes, read_before: usize) -> Vec<ApiKey> {
+    let (_network, connection, mut peer) = connected_with(256, writes).await;
+    let call = connection.submit(large(), TIMEOUT);
+    let mut begun = vec![0; read_before];
+    peer.stream.read_exact(&mut begun).await.expect("the client is there");
+
+    drop(call);
+    let beating = heartbeat(&connection);
+    let mut keys = Vec::new();
+    let mut bytes = begun.as_slice().chain(&mut peer.stream);
+    let came = loop {
+        let came = next_of(&mut bytes).await;
+        keys.push(came.key);
+        if came.key == ApiKey::Heartbeat {
+            break came;
+        }
+        let answer = answer_to(&came, &CreateTopicsResponse::default());
+        bytes.get_mut().1.write_all(&answer).await.expect("the client is there");
+    };
+    peer.answer(&came, &beat(7)).await;
+
+    assert_eq!(beating.await.expect("the connection answers right").error_code, 7);
+    keys
+}
+
+/// LC-01: a request is whole on the wire or not there at all, wherever the write was when its caller left.
+#[tokio::test(start_paused = true)]
+async fn a_request_is_written_whole_or_not_at_all() {
+    for writes in [Writes::Vectored, Writes::Plain] {
+        assert_eq!(came_after_leaving(writes, 0).await, [ApiKey::Heartbeat], "it was not begun");
+        for read_before in [1, 3, 4, 5, 255, 256, 257, 20_000, 500_000, 1_000_000] {
+            let came = came_after_leaving(writes, read_before).await;
+
+            assert_eq!(came, [ApiKey::CreateTopics, ApiKey::Heartbeat], "left after {read_before} bytes");
+        }
+    }
+}
+
+/// The answer to a call that was dropped belongs to nobody; the next ones are those of their calls.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_s_answer_is_nobody_s() {
+    for cut in 0..20 {
+        let (_network, connection, mut peer) = connected().await;
+        let call = heartbeat(&connection);
+        let came = peer.next().await;
+        let answer = answer_to(&came, &beat(1));
+
+        peer.stream.write_all(&answer[..cut.min(answer.len())]).await.expect("the client is there");
+        sleep(Duration::from_millis(1)).await;
+        drop(call);
+        let next = heartbeat(&connection);
+        peer.stream.write_all(&answer[cut.min(answer.len())..]).await.expect("the client is there");
+        let came = peer.next().await;
+        peer.answer(&came, &beat(2)).await;
+
+        assert_eq!(next.await.expect("it was answered").error_code, 2, "left after {cut} bytes of the answer");
+    }
+}
+
+/// A stream that never says good-bye, as TLS does when the socket takes nothing more.
+struct Clinging(DuplexStream);
+
+impl AsyncRead for Clinging {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Clinging {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+/// Whoever waits is told first; then the stream has a second, and is dropped.
+#[tokio::test(start_paused = true)]
+async fn closing_tells_who_waits_and_does_not_wait_for_the_stream() {
+    let (near, far) = tokio::io::duplex(256);
+    let stream: Box<dyn Stream> = Box::new(Clinging(near));
+    let network = network_of(VecDeque::from([stream]), usize::MAX);
+    let mut peer = Peer { stream: far, writes: Arc::default() };
+    let node = node();
+    let (connection, ()) = tokio::join!(network.connection(&node, Lane::Control), peer.shake_hands());
+    let connection = connection.expect("the peer shook hands");
+    let start = Instant::now();
+
+    let (late, behind) = tokio::join!(connection.submit(large(), TIMEOUT), heartbeat(&connection));
+
+    assert!(matches!(late.expect_err("late").error(), KrafkaError::Timeout { .. }));
+    assert!(behind.expect_err("behind").is_retriable());
+    assert_eq!(start.elapsed(), TIMEOUT, "nobody waited for the stream");
+    peer.stream.read_to_end(&mut Vec::new()).await.expect("it ends");
+    assert_eq!(start.elapsed(), TIMEOUT + SECOND);
+}
+
+/// A peer that reads nothing, from the first byte on: bounded by the connect timeout.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_never_reads_is_given_up_in_time() {
+    let (network, _peers) = limited(8, Writes::Vectored, 1, usize::MAX);
+    let start = Instant::now();
+
+    let error = network.connection(&node(), Lane::Control).await.err().expect("nobody reads");
+
+    assert_eq!(start.elapsed(), 10 * SECOND);
+    assert!(error.error().to_string().contains("no answer to ApiVersions within 10s"), "{error:?}");
+}
+
+/// CB-07: a peer that answers byte by byte, at a speed at which it would take an hour.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_drips_is_given_up_in_time() {
+    let (network, mut peers) = limited(1024, Writes::Vectored, 1, usize::MAX);
+    let (node, mut peer) = (node(), peers.remove(0));
+    let start = Instant::now();
+    let dripping = async {
+        let came = peer.next().await;
+        for byte in answer_to(&came, &ApiVersionsResponse::default()) {
+            sleep(SECOND).await;
+            if peer.stream.write_all(&[byte]).await.is_err() {
+                break;
+            }
+        }
+        start.elapsed()
+    };
+
+    let (connection, gone) = tokio::join!(network.connection(&node, Lane::Control), dripping);
+
+    connection.err().expect("it takes too long");
+    assert!(gone <= 11 * SECOND, "the peer saw the end after {gone:?}");
+}
+
+/// Nor does dripping keep a request alive: its time is that of the whole answer.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_drips_is_late() {
+    let (_network, connection, mut peer) = connected().await;
+    let start = Instant::now();
+    let call = heartbeat(&connection);
+    let dripping = tokio::spawn(async move {
+        let came = peer.next().await;
+        for byte in answer_to(&came, &beat(0)) {
+            sleep(10 * SECOND).await;
+            if peer.stream.write_all(&[byte]).await.is_err() {
+                break;
+            }
+        }
+    });
+
+    let error = call.await.expect_err("it is late");
+
+    assert_eq!(start.elapsed(), TIMEOUT);
+    assert!(matches!(error.error(), KrafkaError::Timeout { .. }), "{error:?}");
+    dripping.await.expect("it noticed");
+}
