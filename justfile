@@ -71,6 +71,10 @@ bench-peers *args:
 bench-check *args:
     benches/check {{args}}
 
+# Sessions with one mistake of the peer, at every byte of every answer; some minutes. `cargo test` tries a few hundred.
+hostile:
+    KRAFKA_HOSTILE=all cargo test --release -p krafka --test hostile
+
 # One minute of each fuzz target.
 fuzz seconds="60":
     fuzz/run {{seconds}}
