@@ -165,9 +165,11 @@ impl State {
 
     /// Brings a node back: it catches up, and leads what nobody else may lead.
     pub(crate) fn node_returned(&mut self, node: i32, now: Instant) {
+        let died = !self.nodes.is_running(node);
         self.nodes.set_up(node, true);
+        let live = self.nodes.live_ids();
         self.change_partitions(
-            |partition, settings| partition.node_returned(node, settings.unclean_leader_election),
+            |partition, settings| partition.node_returned(node, died, settings.unclean_leader_election, &live),
             now,
         );
         self.finish_reassignments(now);

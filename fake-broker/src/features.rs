@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::faults::{Feature, KafkaVersion};
 use crate::groups::share;
+use crate::partition::Rules;
 use crate::state::State;
 
 /// The finalized levels that differ from those of a fresh cluster, and the epoch of the last change.
@@ -20,6 +21,8 @@ pub(crate) struct Features {
     pub(crate) epoch: i64,
 }
 
+/// The feature that lets replicas lead which are not in sync and have all that was committed (KIP-966).
+pub(crate) const ELIGIBLE_LEADER_REPLICAS_VERSION: &str = "eligible.leader.replicas.version";
 /// The feature that the protocol of KIP-848 comes with.
 pub(crate) const GROUP_VERSION: &str = "group.version";
 /// The feature that share groups come with; its level 2 brings their dead-letter queues (KIP-1191).
@@ -84,6 +87,11 @@ impl State {
         self.features.set(feature, level);
         if feature.name == SHARE_VERSION && level == 0 {
             share::switched_off(self);
+        }
+        if feature.name == ELIGIBLE_LEADER_REPLICAS_VERSION {
+            for partition in self.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+                partition.set_rules(Rules { knows_eligible: level > 0, ..partition.rules() });
+            }
         }
     }
 

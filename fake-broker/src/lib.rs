@@ -45,6 +45,7 @@ mod connection;
 mod context;
 mod control;
 mod coordinators;
+mod eligible;
 mod faults;
 mod features;
 mod groups;

@@ -2,21 +2,20 @@
 //!
 //! Leadership follows KRaft's rules: a leader that dies is replaced by the first live replica in sync, each change of
 //! leader raises the leader epoch, and a partition whose last in-sync replica died has no leader until that replica is
-//! back, or an unclean election takes another.
+//! back, or one that is eligible (KIP-966), or an unclean election takes another.
 //!
 //! ```text
 //!   leader    ──────────────────────────▶ end_offset     a replica that is in step has what the leader has, at once
 //!   in sync   ────────────────▶ held                     holds the high watermark back, until it is thrown out
 //!   out       ────────▶                                  elected all the same, it makes everyone as short as itself
 //! ```
-//!
-//! Other than in Kafka, eligible leader replicas (KIP-966) play no part in elections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use krafka_protocol::records::Batch;
 
+use crate::eligible::Eligible;
 use crate::log::{Appended, Log};
 use crate::topics::TopicSettings;
 
@@ -31,12 +30,24 @@ pub(crate) struct Partition {
     pub(crate) leader: Option<i32>,
     pub(crate) leader_epoch: i32,
     pub(crate) log: Log,
-    /// The topic's `min.insync.replicas`, as of the last append.
-    min_insync_replicas: usize,
+    /// Who may lead although it is not in sync.
+    pub(crate) eligible: Eligible,
+    rules: Rules,
     /// When replicas that lag are looked at next.
     shrink_due: Option<Instant>,
     /// The replicas that are not in step: dead ones, and those that a test holds.
     behind: BTreeMap<i32, Replica>,
+}
+
+/// What the cluster and the topic say about who is in sync and who may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// The topic's `min.insync.replicas`.
+    pub(crate) min_insync_replicas: usize,
+    /// Whether there are eligible leader replicas (KIP-966), and may be none in sync.
+    pub(crate) knows_eligible: bool,
+    /// Whether a leader that takes a replica in orders them by their ids, as Kafka does since 4.2.
+    pub(crate) orders_isr: bool,
 }
 
 /// How far a replica had got when it stopped fetching.
@@ -53,15 +64,15 @@ pub(crate) struct Replica {
 
 impl Partition {
     /// A new partition on `replicas`, of which `live` are up; the first of those leads.
-    pub(crate) fn new(replicas: Vec<i32>, live: &BTreeSet<i32>) -> Self {
+    pub(crate) fn new(replicas: Vec<i32>, live: &BTreeSet<i32>, rules: Rules) -> Self {
         let isr: Vec<i32> = replicas.iter().copied().filter(|replica| live.contains(replica)).collect();
         let leader = isr.first().copied();
         let mut log = Log::default();
         log.begin_epoch(0);
         let isr = if isr.is_empty() { replicas.clone() } else { isr };
-        let behind = BTreeMap::new();
+        let (behind, eligible) = (BTreeMap::new(), Eligible::default());
         let mut partition =
-            Self { isr, replicas, leader, leader_epoch: 0, log, min_insync_replicas: 1, shrink_due: None, behind };
+            Self { isr, replicas, leader, leader_epoch: 0, log, eligible, rules, shrink_due: None, behind };
         let dead: Vec<_> = partition.replicas.iter().copied().filter(|replica| !live.contains(replica)).collect();
         for node in dead {
             partition.leave_behind(node, false);
@@ -71,7 +82,6 @@ impl Partition {
 
     /// Appends a batch that was found valid. It is committed when the high watermark has passed it.
     pub(crate) fn append(&mut self, batch: &Batch, settings: &TopicSettings, now_ms: i64, now: Instant) -> Appended {
-        self.min_insync_replicas = settings.min_insync_replicas;
         let appended = self.log.append(batch, settings, now_ms);
         for replica in self.behind.values_mut() {
             replica.behind_since.get_or_insert(now);
@@ -83,6 +93,43 @@ impl Partition {
     /// Whether there are fewer replicas in sync than `min.insync.replicas`, of which no more count than there are.
     pub(crate) fn is_under_min_isr(&self, min_insync_replicas: usize) -> bool {
         self.isr.len() < min_insync_replicas.min(self.replicas.len())
+    }
+
+    /// Whether a node may lead: it is in sync, or nobody is and it is eligible.
+    pub(crate) fn may_lead(&self, node: i32) -> bool {
+        self.isr.contains(&node) || self.isr.is_empty() && self.eligible.replicas.contains(&node)
+    }
+
+    /// Who is to lead of those that are up: the first replica that may, or the last leader, or if `unclean` anybody.
+    pub(crate) fn successor(&self, is_up: impl Fn(i32) -> bool, unclean: bool) -> Option<i32> {
+        let live = || self.replicas.iter().copied().filter(|&node| is_up(node));
+        let last_leader = || self.eligible.last_leader().filter(|&node| self.isr.is_empty() && is_up(node));
+        let anybody = || if unclean { live().next() } else { None };
+        live().find(|&node| self.may_lead(node)).or_else(last_leader).or_else(anybody)
+    }
+
+    /// Takes new rules over.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+        if rules.knows_eligible {
+            self.set_isr(self.isr.clone());
+        } else {
+            self.eligible.clear();
+        }
+        self.commit();
+    }
+
+    /// The rules that it goes by.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Takes those out of sync that are no replicas any more.
+    pub(crate) fn keep_replicas_in_sync(&mut self) {
+        let isr = self.isr.iter().copied().filter(|node| self.replicas.contains(node)).collect();
+        self.set_isr(isr);
+        self.eligible.replicas.retain(|node| self.replicas.contains(node));
+        self.eligible.last_known.retain(|node| self.replicas.contains(node));
     }
 
     /// What a node has of the partition, if it holds a replica.
@@ -134,7 +181,7 @@ impl Partition {
         let before = self.isr.len();
         // Without a leader nobody is there to say who lags.
         let Some(leader) = self.leader else { return false };
-        self.isr.retain(|node| *node == leader || !late.contains(node));
+        self.set_isr(self.isr.iter().copied().filter(|node| *node == leader || !late.contains(node)).collect());
         self.commit();
         self.isr.len() < before
     }
@@ -183,53 +230,83 @@ impl Partition {
         self.commit();
     }
 
-    /// Takes a dead node out of the in-sync replicas and elects another leader if it led: from those in sync, or if
-    /// `unclean` from `live` ones. Says if the leader changed.
+    /// Takes a dead node out of the in-sync replicas and elects another leader of `live` ones if it led, if `unclean`
+    /// from those out of sync, too. Says if the leader changed.
     pub(crate) fn node_died(&mut self, node: i32, unclean: bool, live: &BTreeSet<i32>) -> bool {
         if !self.replicas.contains(&node) {
             return false;
         }
         self.leave_behind(node, self.behind.get(&node).is_some_and(|replica| replica.held));
-        // The last in-sync replica stays in the set: only it has everything, so that only it may lead again.
-        if self.isr.len() > 1 {
-            self.isr.retain(|&replica| replica != node);
+        let isr: Vec<i32> = self.isr.iter().copied().filter(|replica| *replica != node).collect();
+        // Where nobody is eligible the last in-sync replica stays in the set: only it has everything.
+        if !isr.is_empty() || self.rules.knows_eligible {
+            self.set_isr(isr);
         }
         if self.leader != Some(node) {
             self.commit();
             return false;
         }
-        let others = || self.replicas.iter().copied().filter(|replica| *replica != node);
-        let in_sync = others().find(|replica| self.isr.contains(replica));
-        let successor = in_sync.or_else(|| others().find(|replica| unclean && live.contains(replica)));
+        let successor = self.successor(|replica| replica != node && live.contains(&replica), unclean);
+        if successor.is_none() && self.isr.is_empty() {
+            self.eligible.remember(self.leader);
+        }
         self.change_leader(successor);
         true
     }
 
-    /// Lets a node that is back catch up, and lead if nobody does. Says if the leader changed.
-    pub(crate) fn node_returned(&mut self, node: i32, unclean: bool) -> bool {
+    /// Lets a node that is back, like the other `live` ones, catch up, and lead if nobody does. Says if the leader
+    /// changed. What it had may be lost if it `died`.
+    pub(crate) fn node_returned(&mut self, node: i32, died: bool, unclean: bool, live: &BTreeSet<i32>) -> bool {
         if !self.replicas.contains(&node) {
             return false;
         }
+        if died {
+            self.eligible.distrust(node, self.leader.is_some());
+        }
         if self.leader.is_none() {
-            if !self.isr.contains(&node) && !unclean {
-                return false;
+            let Some(successor) = self.successor(|replica| live.contains(&replica), unclean) else { return false };
+            self.change_leader(Some(successor));
+            let followers: Vec<_> = self.behind.keys().copied().filter(|follower| live.contains(follower)).collect();
+            for follower in followers {
+                self.follow(follower);
             }
-            self.change_leader(Some(node));
             return true;
         }
+        self.follow(node);
+        false
+    }
+
+    /// A live follower catches up, unless it is held.
+    fn follow(&mut self, node: i32) {
         if self.behind.get(&node).is_some_and(|replica| !replica.held) {
             self.catch_up(node);
         }
-        false
     }
 
     /// Follows the leader up to its end, and is in sync again.
     fn catch_up(&mut self, node: i32) {
         self.behind.remove(&node);
         if !self.isr.contains(&node) {
-            self.isr.push(node);
+            let mut isr: Vec<i32> = self.isr.iter().copied().chain([node]).collect();
+            if self.rules.orders_isr {
+                isr.sort_unstable();
+            }
+            self.set_isr(isr);
         }
         self.commit();
+    }
+
+    /// Changes who is in sync, and with it who is eligible.
+    fn set_isr(&mut self, isr: Vec<i32>) {
+        if self.rules.knows_eligible {
+            self.eligible.follow(&self.isr, &isr, self.least_in_sync());
+        }
+        self.isr = isr;
+    }
+
+    /// How many replicas must be in sync for anything to be committed.
+    fn least_in_sync(&self) -> usize {
+        self.rules.min_insync_replicas.min(self.replicas.len())
     }
 
     /// Notes how far a replica is that does not fetch any more.
@@ -244,11 +321,14 @@ impl Partition {
                 self.log.truncate(replica.end_offset);
                 self.cut_replicas();
             }
-            if !self.isr.contains(&node) {
+            if self.isr.is_empty() && self.eligible.replicas.contains(&node) {
+                self.set_isr(vec![node]);
+            } else if !self.isr.contains(&node) {
                 // Nobody else is known to have the same; those that are up follow at once.
                 let followers = |replica: &i32| self.isr.contains(replica) && !self.behind.contains_key(replica);
                 let isr = self.replicas.iter().copied().filter(|replica| *replica == node || followers(replica));
                 self.isr = isr.collect();
+                self.eligible.clear();
             }
         }
         self.leader = leader;
@@ -268,7 +348,7 @@ impl Partition {
 
     /// Raises the high watermark to what all replicas in sync have, if those are enough (KIP-966).
     fn commit(&mut self) {
-        if self.leader.is_none() || self.is_under_min_isr(self.min_insync_replicas) {
+        if self.leader.is_none() || self.is_under_min_isr(self.rules.min_insync_replicas) {
             return;
         }
         let in_sync = self.isr.iter().filter(|&&node| Some(node) != self.leader);
@@ -286,7 +366,14 @@ mod tests {
     }
 
     fn partition() -> Partition {
-        Partition::new(vec![1, 2, 3], &nodes(&[1, 2, 3]))
+        let rules = Rules { min_insync_replicas: 1, knows_eligible: false, orders_isr: false };
+        Partition::new(vec![1, 2, 3], &nodes(&[1, 2, 3]), rules)
+    }
+
+    /// The same, where replicas out of sync are eligible while fewer than two are in sync.
+    fn with_eligible() -> Partition {
+        let rules = Rules { min_insync_replicas: 2, knows_eligible: true, orders_isr: true };
+        Partition::new(vec![1, 2, 3], &nodes(&[1, 2, 3]), rules)
     }
 
     #[test]
@@ -301,15 +388,16 @@ mod tests {
     #[test]
     fn the_last_replica_in_sync_is_the_only_one_that_may_lead_again() {
         let mut partition = partition();
-        for node in [1, 2, 3] {
-            partition.node_died(node, false, &nodes(&[]));
+        for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
+            partition.node_died(node, false, &nodes(live));
         }
         assert_eq!((partition.leader, partition.isr.clone()), (None, vec![3]));
 
-        assert!(!partition.node_returned(1, false));
-        assert!(partition.node_returned(3, false));
+        assert!(!partition.node_returned(1, true, false, &nodes(&[1])));
+        assert!(partition.node_returned(3, true, false, &nodes(&[1, 3])));
 
         assert_eq!((partition.leader, partition.leader_epoch), (Some(3), 4));
+        assert_eq!(partition.isr, [3, 1], "who came earlier follows as well");
     }
 
     #[test]
@@ -317,8 +405,43 @@ mod tests {
         let mut partition = partition();
         partition.node_died(1, false, &nodes(&[2, 3]));
 
-        assert!(!partition.node_returned(1, false));
+        assert!(!partition.node_returned(1, true, false, &nodes(&[1, 2, 3])));
 
         assert_eq!((partition.leader, partition.isr), (Some(2), vec![2, 3, 1]));
+    }
+
+    /// As Kafka 4.4 was seen doing it, node by node.
+    #[test]
+    fn who_is_eligible_leads_where_nobody_is_in_sync() {
+        let mut partition = with_eligible();
+        partition.node_died(1, false, &nodes(&[2, 3]));
+        assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![2, 3], vec![]));
+        partition.node_died(2, false, &nodes(&[3]));
+        assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![3], vec![2]));
+        partition.node_died(3, false, &nodes(&[]));
+        assert_eq!((partition.leader, partition.isr.clone()), (None, vec![]));
+        assert_eq!((&partition.eligible.replicas[..], &partition.eligible.last_known[..]), (&[2, 3][..], &[3][..]));
+
+        // It was cut off, and has all that it had.
+        assert!(partition.node_returned(2, false, false, &nodes(&[2])));
+
+        assert_eq!((partition.leader, partition.isr.clone()), (Some(2), vec![2]));
+        assert_eq!((&partition.eligible.replicas[..], &partition.eligible.last_known[..]), (&[3][..], &[][..]));
+        partition.node_returned(1, true, false, &nodes(&[1, 2]));
+        assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![1, 2], vec![]));
+    }
+
+    #[test]
+    fn of_those_that_died_only_the_last_leader_leads_again() {
+        let mut partition = with_eligible();
+        for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
+            partition.node_died(node, false, &nodes(live));
+        }
+
+        assert!(!partition.node_returned(2, true, false, &nodes(&[2])));
+        assert!(partition.node_returned(3, true, false, &nodes(&[2, 3])));
+
+        assert_eq!((partition.leader, partition.isr.clone()), (Some(3), vec![2, 3]));
+        assert!(partition.eligible.replicas.is_empty());
     }
 }

@@ -118,12 +118,12 @@ impl State {
         partition.forget_strangers();
         let before = partition.isr.len();
         let replicas = partition.replicas.clone();
-        partition.isr.retain(|node| replicas.contains(node));
+        partition.keep_replicas_in_sync();
         let stays = partition.leader.is_none_or(|leader| replicas.contains(&leader));
         if stays && partition.isr.len() == before {
             return;
         }
-        let successor = replicas.iter().copied().find(|node| live.contains(node) && partition.isr.contains(node));
+        let successor = replicas.iter().copied().find(|node| live.contains(node) && partition.may_lead(*node));
         match successor {
             Some(successor) if !stays => {
                 partition.lead(successor);

@@ -15,8 +15,8 @@ use crate::configs::{Configs, Overrides};
 use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
-use crate::faults::Faults;
-use crate::features::Features;
+use crate::faults::{Faults, KafkaVersion};
+use crate::features::{ELIGIBLE_LEADER_REPLICAS_VERSION, Features};
 use crate::groups::Groups;
 use crate::groups::share::Share;
 use crate::handlers::sessions::FetchSessions;
@@ -27,6 +27,7 @@ use crate::log_dirs::LogDirs;
 use crate::maintenance::Maintenance;
 use crate::nodes::Nodes;
 use crate::offsets::Offsets;
+use crate::partition::Rules;
 use crate::producer_ids::ProducerIds;
 use crate::purgatory::{Purgatory, WaitKey};
 use crate::quorum::Quorum;
@@ -143,7 +144,12 @@ impl State {
         let settings = self.topic_settings(given);
         let id = self.ids.uuid();
         let live = self.nodes.live_ids();
-        let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live)).collect();
+        let rules = Rules {
+            min_insync_replicas: settings.min_insync_replicas,
+            knows_eligible: self.feature_level(ELIGIBLE_LEADER_REPLICAS_VERSION) > 0,
+            orders_isr: self.cluster_version() >= KafkaVersion::V4_2,
+        };
+        let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live, rules)).collect();
         let internal = coordinators::is_internal(&name);
         self.topics.insert(Topic { id, name, internal, settings, partitions });
         self.mind_followers();

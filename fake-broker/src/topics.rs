@@ -6,6 +6,7 @@ use krafka_protocol::{Str, Uuid};
 
 pub(crate) use crate::configs::TopicSettings;
 pub(crate) use crate::partition::Partition;
+use crate::partition::Rules;
 
 /// The longest topic name: Kafka makes a directory of it, with room for the partition.
 const MAX_NAME_LENGTH: usize = 249;
@@ -108,7 +109,17 @@ impl Topic {
 
     /// Adds partitions on the replicas given, of which `live` are up.
     pub(crate) fn grow(&mut self, assignments: Vec<Vec<i32>>, live: &BTreeSet<i32>) {
-        self.partitions.extend(assignments.into_iter().map(|replicas| Partition::new(replicas, live)));
+        let Some(rules) = self.partitions.first().map(Partition::rules) else { return };
+        self.partitions.extend(assignments.into_iter().map(|replicas| Partition::new(replicas, live, rules)));
+    }
+
+    /// Goes by other settings from now on.
+    pub(crate) fn set_settings(&mut self, settings: TopicSettings) {
+        self.settings = settings;
+        for partition in &mut self.partitions {
+            let min_insync_replicas = self.settings.min_insync_replicas;
+            partition.set_rules(Rules { min_insync_replicas, ..partition.rules() });
+        }
     }
 
     /// The partitions with their indexes.

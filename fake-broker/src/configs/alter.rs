@@ -216,7 +216,7 @@ impl State {
                 if let Some(id) = self.topics.by_name(name).map(|topic| topic.id) {
                     let settings = self.topic_settings(given);
                     if let Some(topic) = self.topics.by_id_mut(id) {
-                        topic.settings = settings;
+                        topic.set_settings(settings);
                     }
                 }
             }

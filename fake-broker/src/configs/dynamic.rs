@@ -8,6 +8,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::alter::Change;
 use super::{Overrides, Refusal, broker, definition};
+use crate::features::ELIGIBLE_LEADER_REPLICAS_VERSION;
 use crate::state::State;
 
 /// The sizes of pools of threads: a running broker halves or doubles them at most.
@@ -175,7 +176,7 @@ impl Proposal<'_> {
     /// With eligible leader replicas (KIP-966) all brokers have the same least number of replicas in sync.
     fn check_in_sync_replicas(&self, changes: &[Change]) -> Result<(), Refusal> {
         let Some(change) = changes.iter().find(|change| change.name == MIN_INSYNC_REPLICAS) else { return Ok(()) };
-        if self.state.feature_level("eligible.leader.replicas.version") == 0 {
+        if self.state.feature_level(ELIGIBLE_LEADER_REPLICAS_VERSION) == 0 {
             return Ok(());
         }
         let text = if !self.for_all {

@@ -180,7 +180,7 @@ impl State {
             let Some(given) = self.topics.by_id(id).map(|topic| topic.settings.given.clone()) else { continue };
             let settings = self.topic_settings(given);
             if let Some(topic) = self.topics.by_id_mut(id) {
-                topic.settings = settings;
+                topic.set_settings(settings);
             }
         }
     }

@@ -1,6 +1,4 @@
-//! DescribeTopicPartitions: topics a page of partitions at a time (KIP-966).
-//!
-//! Eligible leader replicas are never any here: the replicas in sync are all that may lead.
+//! DescribeTopicPartitions: topics a page of partitions at a time, with their eligible leader replicas (KIP-966).
 
 use std::collections::BTreeSet;
 
@@ -101,8 +99,8 @@ fn describe(state: &State, index: i32, partition: &Partition) -> DescribeTopicPa
         leader_epoch: partition.leader_epoch,
         replica_nodes: partition.replicas.clone(),
         isr_nodes: partition.isr.clone(),
-        eligible_leader_replicas: Some(Vec::new()),
-        last_known_elr: Some(Vec::new()),
+        eligible_leader_replicas: Some(partition.eligible.replicas.clone()),
+        last_known_elr: Some(partition.eligible.last_known.clone()),
         offline_replicas: partition.replicas.iter().copied().filter(|node| !state.nodes.is_up(*node)).collect(),
     }
 }

@@ -59,12 +59,11 @@ fn elect(state: &mut State, cx: &Context, topic: &str, index: i32, kind: i8) -> 
         let text = "Leader election not needed for topic partition.";
         return Err((ErrorCode::ELECTION_NOT_NEEDED, text.to_owned()));
     }
-    let is_up = |node: &i32| state.nodes.is_up(*node);
+    let is_up = |node| state.nodes.is_up(node);
     let successor = if kind == PREFERRED {
-        preferred.filter(|node| is_up(node) && partition.isr.contains(node))
+        preferred.filter(|&node| is_up(node) && partition.may_lead(node))
     } else {
-        let in_sync = partition.isr.iter().copied().find(is_up);
-        in_sync.or_else(|| partition.replicas.iter().copied().find(is_up))
+        partition.successor(is_up, true)
     };
     let Some(successor) = successor else {
         let code = if kind == PREFERRED {

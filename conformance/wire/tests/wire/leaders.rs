@@ -1,6 +1,7 @@
 //! Leaders that move and nodes that die, on a fake of three nodes.
 
 use krafka_fake_broker::{Clock, FakeCluster, FakeClusterBuilder, TokioClock};
+use krafka_protocol::api::describe_topic_partitions::{DescribeTopicPartitionsRequest, TopicRequest};
 use krafka_protocol::api::fetch::{FetchRequest, PartitionData};
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use krafka_protocol::api::offset_for_leader_epoch::{
@@ -126,7 +127,39 @@ fn crash_cuts_connections_and_keeps_records() {
         fake.restart(1);
 
         let back = metadata(&mut target.node(1).await, "orders").await.topics.remove(0).partitions.remove(0);
-        assert_eq!((back.leader_id, &back.isr_nodes[..]), (2, &[2, 3, 1][..]));
+        assert_eq!((back.leader_id, &back.isr_nodes[..]), (2, &[1, 2, 3][..]));
+    });
+}
+
+/// What DescribeTopicPartitions tells of the only partition: who leads, who is in sync, who may lead besides, and who
+/// led last.
+async fn told(wire: &mut Wire) -> (i32, Vec<i32>, Vec<i32>, Vec<i32>) {
+    let topics = vec![TopicRequest { name: "orders".into() }];
+    let request = DescribeTopicPartitionsRequest { topics, response_partition_limit: 9, cursor: None };
+    let it = wire.call(request, 0).await.topics.remove(0).partitions.remove(0);
+    let (eligible, last) = (it.eligible_leader_replicas.expect("told"), it.last_known_elr.expect("told"));
+    (it.leader_id, it.isr_nodes, eligible, last)
+}
+
+/// KIP-966, as nodes of Kafka 4.4.0 were seen doing it that were killed one by one: with fewer in sync than
+/// `min.insync.replicas` who falls out may lead again, and the last leader where nobody may.
+#[test]
+fn replica_is_eligible_while_too_few_are_in_sync() {
+    on_fake(three().nodes(4), async |target, fake| {
+        fake.set_topic_config("orders", "min.insync.replicas", Some("2"));
+        let mut wire = target.node(4).await;
+        fake.crash(1);
+        assert_eq!(told(&mut wire).await, (2, vec![2, 3], vec![], vec![]));
+        fake.crash(2);
+        assert_eq!(told(&mut wire).await, (3, vec![3], vec![2], vec![]));
+        fake.crash(3);
+        assert_eq!(told(&mut wire).await, (-1, vec![], vec![2, 3], vec![3]));
+
+        // It died, so that nobody knows what it still has.
+        fake.restart(2);
+        assert_eq!(told(&mut wire).await, (-1, vec![], vec![3], vec![3]));
+        fake.restart(3);
+        assert_eq!(told(&mut wire).await, (3, vec![2, 3], vec![], vec![]));
     });
 }
 

@@ -14,6 +14,7 @@ use crate::groups::desk::Desk;
 use crate::groups::view::GroupState;
 use crate::groups::{Caller, Image};
 use crate::nodes::{Node, Nodes};
+use crate::partition::Rules;
 use crate::rng::Rng;
 use crate::topics::{Partition, Topic, TopicSettings, Topics};
 
@@ -71,6 +72,8 @@ struct Run {
     actors: BTreeMap<usize, Actor>,
 }
 
+const RULES: Rules = Rules { min_insync_replicas: 1, knows_eligible: true, orders_isr: true };
+
 #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
 fn some_time() -> Instant {
     Instant::now()
@@ -83,7 +86,7 @@ impl Run {
         let mut topics = Topics::default();
         let mut ids = Rng::stream(1, "topics");
         for (name, partitions) in TOPICS {
-            let partitions = (0..partitions).map(|_| Partition::new(vec![1], &[1].into())).collect();
+            let partitions = (0..partitions).map(|_| Partition::new(vec![1], &[1].into(), RULES)).collect();
             let settings = TopicSettings::default();
             topics.insert(Topic { id: ids.uuid(), name: name.into(), internal: false, settings, partitions });
         }

@@ -58,6 +58,7 @@ pub(super) fn topic(topic: &Topic) -> Value {
             "leader_epoch": partition.leader_epoch,
             "replicas": partition.replicas,
             "isr": partition.isr,
+            "eligible_leader_replicas": partition.eligible.replicas,
             "log_start_offset": partition.log.start_offset(),
             "last_stable_offset": partition.log.last_stable_offset(),
             "high_watermark": partition.log.high_watermark(),
