@@ -1,9 +1,9 @@
 //! [`KrafkaError`]: everything that can go wrong, said so that the reader knows what to do.
 
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
-pub use krafka_protocol::ErrorCode;
+pub use krafka_protocol::{ErrorCode, Recovery};
 
 /// The result of a krafka call.
 pub type Result<T, E = KrafkaError> = std::result::Result<T, E>;
@@ -32,13 +32,11 @@ pub enum ProtocolErrorKind {
 #[repr(u64)]
 pub enum KrafkaError {
     /// Connecting or speaking to a broker failed.
-    #[error("{context}: {source}")]
-    Network {
-        /// What was being done, to which broker.
-        context: Arc<str>,
-        /// What the operating system or the connector said.
-        source: Arc<io::Error>,
-    },
+    ///
+    /// The text says what was being done, to which broker; the kind is the operating system's or the connector's, and
+    /// what that said is the [source](std::error::Error::source).
+    #[error(transparent)]
+    Network(Arc<io::Error>),
     /// The broker and this client do not understand each other.
     #[error("{message}")]
     Protocol {
@@ -48,12 +46,12 @@ pub enum KrafkaError {
         message: Arc<str>,
     },
     /// A broker answered with an error code.
-    #[error("{context}: {code}")]
+    #[error("{message}: {code}")]
     Broker {
-        /// The code.
+        /// The code. [`ErrorCode::message`] says in a few words what it means.
         code: ErrorCode,
         /// What was being done, to what, and what the broker said beyond the code.
-        context: Arc<str>,
+        message: Arc<str>,
     },
     /// Authentication failed. Retrying with the same credentials does not help.
     #[error("{message}")]
@@ -162,10 +160,13 @@ fn list(partitions: &[crate::TopicPartition]) -> String {
 
 impl KrafkaError {
     /// Whether the same call may succeed if it is made again.
+    ///
+    /// That is so for lost connections, deadlines, and the codes that Kafka calls retriable. The clients have retried
+    /// by themselves until their own deadline when they return such an error.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
         match self {
-            Self::Network { .. } | Self::Timeout { .. } | Self::DeliveryTimeout { .. } | Self::Wakeup => true,
+            Self::Network(_) | Self::Timeout { .. } | Self::DeliveryTimeout { .. } | Self::Wakeup => true,
             Self::UnknownTopic { .. } => true,
             Self::Broker { code, .. } => code.is_retriable(),
             _ => false,
@@ -175,18 +176,53 @@ impl KrafkaError {
     /// Whether the open transaction must be aborted before anything else.
     #[must_use]
     pub fn requires_abort(&self) -> bool {
-        matches!(self, Self::TransactionAbortable { .. })
+        matches!(self, Self::TransactionAbortable { .. } | Self::Broker { code: ErrorCode::TRANSACTION_ABORTABLE, .. })
     }
 
     /// Whether the client that returned it is of no more use: close it and build another.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, Self::Closed { .. } | Self::Fenced { .. } | Self::Auth { .. })
+        match self {
+            Self::Closed { .. } | Self::Fenced { .. } | Self::Auth { .. } => true,
+            Self::Broker { code, .. } => matches!(
+                *code,
+                ErrorCode::PRODUCER_FENCED
+                    | ErrorCode::FENCED_INSTANCE_ID
+                    | ErrorCode::SASL_AUTHENTICATION_FAILED
+                    | ErrorCode::UNSUPPORTED_SASL_MECHANISM
+                    | ErrorCode::ILLEGAL_SASL_STATE
+            ),
+            _ => false,
+        }
     }
 
     #[cold]
-    pub(crate) fn network(context: impl Into<Arc<str>>, source: io::Error) -> Self {
-        Self::Network { context: context.into(), source: Arc::new(source) }
+    pub(crate) fn network(context: impl fmt::Display, source: io::Error) -> Self {
+        Self::network_saying(format!("{context}: {source}"), Arc::new(source))
+    }
+
+    /// A network error with a text of its own, which says what its source says.
+    #[cold]
+    pub(crate) fn network_saying(message: String, source: Arc<io::Error>) -> Self {
+        Self::Network(Arc::new(io::Error::new(source.kind(), Failed { message, source })))
+    }
+
+    /// The same error with another text, where it has one: to say more of how it came to be. Its source stays.
+    #[cold]
+    pub(crate) fn saying(&self, message: String) -> Self {
+        match self {
+            Self::Network(error) => {
+                // What the system said stays the source, however often the story is told anew.
+                let source = error.get_ref().and_then(|inner| inner.downcast_ref::<Failed>());
+                Self::network_saying(message, source.map_or(error, |failed| &failed.source).clone())
+            }
+            Self::Protocol { kind, .. } => Self::protocol(*kind, message),
+            Self::Broker { code, .. } => Self::broker(*code, message),
+            Self::Auth { .. } => Self::auth(message),
+            Self::Timeout { .. } => Self::timeout(message),
+            Self::Closed { .. } => Self::closed(message),
+            other => other.clone(),
+        }
     }
 
     #[cold]
@@ -195,8 +231,8 @@ impl KrafkaError {
     }
 
     #[cold]
-    pub(crate) fn broker(code: ErrorCode, context: impl Into<Arc<str>>) -> Self {
-        Self::Broker { code, context: context.into() }
+    pub(crate) fn broker(code: ErrorCode, message: impl Into<Arc<str>>) -> Self {
+        Self::Broker { code, message: message.into() }
     }
 
     #[cold]
@@ -224,3 +260,25 @@ impl KrafkaError {
         Self::IllegalState { message: message.into() }
     }
 }
+
+/// What an [`io::Error`] of ours holds: the whole story, and what the network said.
+#[derive(Debug)]
+struct Failed {
+    message: String,
+    source: Arc<io::Error>,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failed {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -274,9 +274,7 @@ async fn first_contact(cluster: &Cluster, servers: &str, timeout: Duration) -> R
         }
     }
     Err(match last {
-        Some(KrafkaError::Network { context, source }) => {
-            KrafkaError::Network { context: format!("gave up after {timeout:?}: {context}").into(), source }
-        }
+        Some(error @ KrafkaError::Network(_)) => error.saying(format!("gave up after {timeout:?}: {error}")),
         Some(other) => KrafkaError::timeout(format!("gave up after {timeout:?}: {other}")),
         None => KrafkaError::timeout(format!(
             "none of the bootstrap servers {servers} answered within {timeout:?} (bootstrap_timeout)"

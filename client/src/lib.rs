@@ -61,7 +61,7 @@ pub use auth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
 pub use cluster::MetadataRecoveryStrategy;
 pub use consumer::{Consumer, ConsumerRecord};
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};
-pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Result};
+pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Recovery, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
 pub use krafka_protocol::{Compression, Str};

@@ -422,19 +422,7 @@ fn combine(failures: &[KrafkaError]) -> KrafkaError {
     }
     let all = failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let message = format!("no broker can be asked for metadata: {all}");
-    match last {
-        KrafkaError::Network { source, .. } => {
-            // The last one's source is said by the error itself, after its context.
-            let context = message.trim_end_matches(&source.to_string()).trim_end_matches(": ");
-            KrafkaError::Network { context: context.into(), source: source.clone() }
-        }
-        KrafkaError::Auth { .. } => KrafkaError::auth(message),
-        KrafkaError::Protocol { kind, .. } => KrafkaError::protocol(*kind, message),
-        KrafkaError::Broker { code, .. } => KrafkaError::broker(*code, message),
-        KrafkaError::Closed { .. } => KrafkaError::closed(message),
-        KrafkaError::Timeout { .. } => KrafkaError::timeout(message),
-        other => other.clone(),
-    }
+    last.saying(message)
 }
 
 impl<W> Machine for Refresher<W> {

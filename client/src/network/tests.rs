@@ -201,7 +201,7 @@ fn beat(error_code: i16) -> HeartbeatResponse {
 
 fn kind(error: &CallError) -> io::ErrorKind {
     match error.error() {
-        KrafkaError::Network { source, .. } => source.kind(),
+        KrafkaError::Network(source) => source.kind(),
         other => panic!("not a network error: {other:?}"),
     }
 }

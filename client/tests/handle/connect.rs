@@ -254,7 +254,7 @@ async fn a_refused_port_is_told_with_a_remedy() {
     let error = builder.connect().await.expect_err("nobody listens");
 
     assert_says(&error, &[&address, "refused", "is the broker running"]);
-    let KrafkaError::Network { source, .. } = &error else { panic!("{error:?}") };
+    let KrafkaError::Network(source) = &error else { panic!("{error:?}") };
     assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
 }
 

@@ -1,9 +1,16 @@
-//! The table of error codes against that of Java.
+//! The table of error codes against those of Java, code by code.
 //!
-//! `errors-4.4.0.tsv` is what a Java program printed of `org.apache.kafka.common.protocol.Errors`: the code, the name,
-//! whether its exception is a `RetriableException`, and whether it is an `InvalidMetadataException`.
+//! What Java has is printed of `org.apache.kafka.common.protocol.Errors` by `tests/java/PrintErrors.java`: the code,
+//! the name, whether its exception is a `RetriableException`, and whether it is an `InvalidMetadataException`. That of
+//! 4.4.0 is kept in `errors-4.4.0.tsv`; where there is a JDK, the program asks the jars of all releases.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use krafka_protocol::{ErrorCode, Recovery};
+
+use crate::jar::{Release, releases};
 
 #[test]
 fn names_numbers_and_retries_are_those_of_java() {
@@ -47,8 +54,59 @@ fn an_unknown_code_is_an_error_without_remedy() {
     assert_eq!((unknown.is_ok(), unknown.is_retriable(), unknown.recovery()), (false, false, Recovery::None));
 }
 
+/// Every release knows the codes up to one of its own, under the same names as 4.4, and judges them alike.
+#[test]
+fn all_releases_agree() {
+    let Some(classes) = compiled() else { return };
+    let newest: Vec<_> = java().collect();
+    for release in releases() {
+        let printed = print(&classes, release);
+        let theirs: Vec<_> = parse(&printed).collect();
+        let last = theirs.last().expect("there are errors").0;
+        let ours: Vec<_> = newest.iter().filter(|(code, ..)| *code <= last).cloned().collect();
+
+        assert_eq!(theirs, ours, "Kafka {}", release.version);
+    }
+}
+
+/// The folder with the compiled program; none where there is no JDK, which in CI is an error.
+fn compiled() -> Option<PathBuf> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
+    let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("java");
+    let files = ["PrintErrors.java", "org/slf4j/Logger.java", "org/slf4j/LoggerFactory.java"];
+    // The jar that the program is compiled against makes no difference: it asks each at run time.
+    let jars = &releases().last()?.jars;
+    let class_path = std::env::join_paths(jars).expect("no path of ours has a colon");
+    let mut javac = Command::new("javac");
+    javac.arg("-d").arg(&classes).arg("-cp").arg(class_path).args(files.map(|file| sources.join(file)));
+    match javac.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
+            Some(classes)
+        }
+        Err(error) => {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must have a JDK: javac: {error}");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no comparison of error codes: javac: {error}");
+            None
+        }
+    }
+}
+
+fn print(classes: &Path, release: &Release) -> String {
+    let class_path = std::env::join_paths(release.jars.iter().map(PathBuf::as_path).chain([classes]));
+    let mut java = Command::new("java");
+    java.arg("-cp").arg(class_path.expect("no path of ours has a colon")).arg("PrintErrors");
+    let output = java.output().expect("who has javac has java");
+    assert!(output.status.success(), "Kafka {}: {}", release.version, String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("the table is ASCII")
+}
+
 fn java() -> impl Iterator<Item = (i16, String, bool, bool)> {
-    include_str!("../vectors/errors-4.4.0.tsv").lines().skip(1).map(|line| {
+    parse(include_str!("../vectors/errors-4.4.0.tsv")).collect::<Vec<_>>().into_iter()
+}
+
+fn parse(table: &str) -> impl Iterator<Item = (i16, String, bool, bool)> {
+    table.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let columns: Vec<_> = line.split('\t').collect();
         let [code, name, retriable, invalid_metadata] = columns[..] else { panic!("four columns: {line}") };
         let flag = |text: &str| text.parse().expect("true or false");

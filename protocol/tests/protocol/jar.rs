@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
@@ -20,6 +20,8 @@ pub(crate) struct Release {
     pub(crate) version: &'static str,
     /// By the names of their files.
     pub(crate) schemas: BTreeMap<String, Value>,
+    /// The jars themselves.
+    pub(crate) jars: Vec<PathBuf>,
 }
 
 /// The releases, as far as their jars can be had.
@@ -48,12 +50,14 @@ fn fetch() -> Vec<Release> {
     let mut releases = Vec::new();
     for version in RELEASES {
         let mut schemas = BTreeMap::new();
-        for jar in jars.lines().filter(|jar| jar.ends_with(&format!("-{version}.jar"))) {
+        let names = jars.lines().filter(|jar| jar.ends_with(&format!("-{version}.jar")));
+        let jars: Vec<PathBuf> = names.map(PathBuf::from).collect();
+        for jar in &jars {
             let bytes = std::fs::read(jar).expect("the script names files that exist");
             schemas.append(&mut Jar { bytes }.schemas());
         }
         if !schemas.is_empty() {
-            releases.push(Release { version, schemas });
+            releases.push(Release { version, schemas, jars });
             continue;
         }
         assert!(
