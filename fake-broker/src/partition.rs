@@ -188,7 +188,9 @@ impl Partition {
 
     /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet.
     pub(crate) fn arm_shrink(&mut self) -> Option<Instant> {
-        let lagging = self.behind.iter().filter(|(node, _)| self.isr.contains(node) && Some(**node) != self.leader);
+        // Without a leader nobody throws anybody out, however late it is: the moment would come again and again.
+        let behind = self.behind.iter().filter(|_| self.leader.is_some());
+        let lagging = behind.filter(|(node, _)| self.isr.contains(node) && Some(**node) != self.leader);
         let due = lagging.filter_map(|(_, replica)| replica.behind_since).min().map(|it| it + REPLICA_LAG_TIME_MAX);
         let is_news = due != self.shrink_due;
         self.shrink_due = due;
