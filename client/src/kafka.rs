@@ -11,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::kafka_builder::KafkaBuilder;
+use crate::metrics::{Metrics, Registry};
 use crate::network::Network;
 use crate::producer::ProducerBuilder;
 use crate::properties::Properties;
@@ -37,6 +38,7 @@ struct Inner {
     network: Network,
     cluster: Cluster,
     environment: Environment,
+    registry: Arc<Registry>,
     client_id: Arc<str>,
     request_timeout: Duration,
     next_owner: AtomicU64,
@@ -104,11 +106,13 @@ impl Kafka {
         network: Network,
         cluster: Cluster,
         environment: Environment,
+        registry: Arc<Registry>,
         client_id: Arc<str>,
         request_timeout: Duration,
     ) -> Self {
         let next_owner = AtomicU64::new(1);
-        Self { inner: Arc::new(Inner { network, cluster, environment, client_id, request_timeout, next_owner }) }
+        let inner = Inner { network, cluster, environment, registry, client_id, request_timeout, next_owner };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Returns a builder for a producer. It shares this handle's connections and metadata.
@@ -119,6 +123,14 @@ impl Kafka {
     /// Returns a client for administration: topics and the cluster.
     pub fn admin(&self) -> AdminClient {
         AdminClient::new(self.clone())
+    }
+
+    /// Returns what the client did so far, in numbers: its connections, requests, producers and consumers.
+    ///
+    /// Meant for a page that Prometheus reads, or a line in a log: to read all of it takes some microseconds.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.inner.registry.read(self.inner.network.fallbacks())
     }
 
     /// Drops what is known of the cluster's brokers, and learns it again from the bootstrap servers.
@@ -167,6 +179,10 @@ impl Kafka {
 
     pub(crate) fn cluster(&self) -> &Cluster {
         &self.inner.cluster
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.inner.registry
     }
 
     pub(crate) fn environment(&self) -> &Environment {

@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
 use crate::limits::{MAX_RESPONSE_SIZE, finite};
+use crate::metrics::Registry;
 use crate::network::{Destination, Network, NetworkConfig};
 use crate::properties::Properties;
 #[cfg(feature = "tls")]
@@ -206,6 +207,7 @@ impl KafkaBuilder {
             self.tls.map(FreshTls::new).transpose().map_err(|fault| KrafkaError::config(format!("tls: {fault}")))?;
         let environment = self.environment.unwrap_or_default();
         let client_id: Arc<str> = self.client_id.into();
+        let registry = Arc::new(Registry::new(client_id.clone()));
         let network = Network::new(NetworkConfig {
             connect: environment.connector(),
             #[cfg(feature = "tls")]
@@ -213,6 +215,7 @@ impl KafkaBuilder {
             credentials: self.login.map(|login| Credentials::new(login, &environment)),
             client_id: client_id.clone(),
             destination: Destination::default(),
+            registry: registry.clone(),
             connect_timeout: self.connect_timeout,
             max_response_size: self.max_response_size,
             max_idle: self.connections_max_idle,
@@ -226,9 +229,10 @@ impl KafkaBuilder {
             rebootstrap_trigger: self.rebootstrap_trigger,
             seed: environment.seed(),
         };
-        let cluster = Cluster::start(network.clone(), rules, self.allow_auto_create_topics, self.request_timeout);
+        let (allow_auto_create, timeout) = (self.allow_auto_create_topics, self.request_timeout);
+        let cluster = Cluster::start(network.clone(), rules, registry.clone(), allow_auto_create, timeout);
         first_contact(&cluster, &self.bootstrap_servers, self.bootstrap_timeout).await?;
-        Ok(Kafka::new(network, cluster, environment, client_id, self.request_timeout))
+        Ok(Kafka::new(network, cluster, environment, registry, client_id, timeout))
     }
 
     fn validated(&self) -> Result<Vec<Node>> {

@@ -23,6 +23,7 @@
 //! | read records, alone or in a group | [`consumer`] |
 //! | make and describe topics | [`AdminClient`] |
 //! | know what went wrong, and whether to retry | [`KrafkaError`] |
+//! | know what the client did, in numbers | [`metrics`] |
 //! | test against an in-process cluster that breaks as told | `testing` (feature `test-broker`) |
 //! | connect through a SOCKS5 proxy | [`Socks5`] |
 //! | bring another network, clock or seed | [`Environment`] |
@@ -43,6 +44,7 @@ mod error;
 mod kafka;
 mod kafka_builder;
 mod limits;
+pub mod metrics;
 mod network;
 pub mod producer;
 mod properties;

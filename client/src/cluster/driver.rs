@@ -15,6 +15,7 @@ use super::refresher::{self, Refresher, Rules};
 use super::snapshot::{Node, Snapshot};
 use crate::drive::{self, Work};
 use crate::error::{KrafkaError, ProtocolErrorKind};
+use crate::metrics::Registry;
 use crate::network::{Lane, Network, Waiter};
 
 /// How long one broker may think about a question that any other could answer as well. One that hangs must not hold up
@@ -112,12 +113,13 @@ impl Machine for View {
 /// Runs until the last handle is gone.
 pub(super) async fn run(
     rules: Rules,
+    registry: Arc<Registry>,
     mut asking: Asking,
     published: Arc<Published>,
     inputs: mpsc::UnboundedReceiver<Input>,
 ) {
     let coordinators = Coordinators::new(rules.seed);
-    let mut view = View { refresher: Refresher::new(rules), coordinators, cluster_id: None };
+    let mut view = View { refresher: Refresher::new(rules, registry), coordinators, cluster_id: None };
     drive::run(&mut view, inputs, |action, work| {
         match action {
             Action::Refresher(action) => refresh(action, &mut asking, &published, work),

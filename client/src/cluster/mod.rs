@@ -25,6 +25,7 @@ pub(crate) use self::refresher::Rules;
 pub(crate) use self::snapshot::PartitionView;
 pub(crate) use self::snapshot::{Node, Snapshot, TopicView};
 use crate::error::KrafkaError;
+use crate::metrics::Registry;
 use crate::network::Network;
 
 /// The view of one cluster. Cheap to clone; all clones share it.
@@ -36,7 +37,13 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// Starts the task that keeps the view. Nothing is sent before somebody asks.
-    pub(crate) fn start(network: Network, rules: Rules, allow_auto_create: bool, request_timeout: Duration) -> Self {
+    pub(crate) fn start(
+        network: Network,
+        rules: Rules,
+        registry: Arc<Registry>,
+        allow_auto_create: bool,
+        request_timeout: Duration,
+    ) -> Self {
         let published = Arc::<Published>::default();
         // Each call puts in one small input at most, and the task takes them in as they come.
         let (inputs, receiver) = mpsc::unbounded_channel();
@@ -50,7 +57,7 @@ impl Cluster {
         let is_checked = rules.recovery == MetadataRecoveryStrategy::Rebootstrap;
         let bootstrap = rules.bootstrap.clone();
         let asking = driver::Asking { network, bootstrap, allow_auto_create, is_checked, request_timeout };
-        tokio::spawn(driver::run(rules, asking, published.clone(), receiver));
+        tokio::spawn(driver::run(rules, registry, asking, published.clone(), receiver));
         Self { published, inputs }
     }
 

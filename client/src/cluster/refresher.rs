@@ -24,6 +24,7 @@ use super::snapshot::{Node, Snapshot};
 use crate::backoff::Backoff;
 use crate::error::KrafkaError;
 use crate::limits::MAX_WAITERS;
+use crate::metrics::Registry;
 use crate::rng::Rng;
 
 /// Kafka's `retry.backoff.ms` and `retry.backoff.max.ms`.
@@ -124,6 +125,7 @@ struct Pace {
 #[derive(Debug)]
 pub(crate) struct Refresher<W> {
     rules: Rules,
+    registry: Arc<Registry>,
     current: Arc<Snapshot>,
     watched: BTreeMap<u64, BTreeSet<Str>>,
     wanted: Vec<Want<W>>,
@@ -144,10 +146,11 @@ pub(crate) struct Refresher<W> {
 }
 
 impl<W> Refresher<W> {
-    pub(crate) fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules, registry: Arc<Registry>) -> Self {
         let rng = Rng::stream(rules.seed, "metadata");
         Self {
             rules,
+            registry,
             current: Arc::default(),
             watched: BTreeMap::new(),
             wanted: Vec::new(),
@@ -214,6 +217,7 @@ impl<W> Refresher<W> {
     }
 
     fn rebootstrap(&mut self, now: Instant) {
+        self.registry.metadata.rebootstraps.add(u64::from(!self.is_bootstrapping));
         self.is_bootstrapping = true;
         // The new cluster view must cover everything that is in use.
         self.due = Some(now);
@@ -255,6 +259,7 @@ impl<W> Refresher<W> {
         let is_over = fetching.candidates.is_empty() || code == ErrorCode::REBOOTSTRAP_REQUIRED || is_stale;
         if is_over && !fetching.is_bootstrap && self.rules.recovery == MetadataRecoveryStrategy::Rebootstrap {
             tracing::info!(%node, "no broker that we know is of use: beginning again with the bootstrap servers");
+            self.registry.metadata.rebootstraps.add(u64::from(!self.is_bootstrapping));
             self.is_bootstrapping = true;
             self.start(fetching.wants);
         } else if fetching.candidates.is_empty() {
@@ -268,6 +273,8 @@ impl<W> Refresher<W> {
         let before = self.current.clone();
         let mut after = merge(&before, &fetching.topics, answer);
         let is_elsewhere = before.cluster_id.is_some() && before.cluster_id != after.cluster_id;
+        self.registry.metadata.refreshed(now);
+        self.registry.metadata.cluster_changes.add(u64::from(is_elsewhere));
         if fetching.is_full {
             self.forget_unused(&mut after, now);
             self.due = Some(now + self.rules.max_age.mul_f64(self.rng.jitter(AGE_JITTER)));
@@ -315,12 +322,16 @@ impl<W> Refresher<W> {
 
     fn failed(&mut self, fetching: Fetching<W>, now: Instant) {
         let error = combine(&fetching.failures);
+        self.registry.metadata.failures.add(1);
         let is_closed = matches!(error, KrafkaError::Closed { .. });
         if is_closed {
             // The connections were closed for good: an open task must not go on asking for the rest of its life.
             self.due = None;
         } else {
-            tracing::warn!(%error, "no metadata");
+            match self.failed_rounds {
+                0 => tracing::warn!(%error, "no metadata; they are asked for until they come"),
+                rounds => tracing::debug!(%error, rounds, "no metadata"),
+            }
         }
         self.not_before = Some(now + RETRY.delay(self.failed_rounds, &mut self.rng));
         self.failed_rounds = self.failed_rounds.saturating_add(1);

@@ -15,6 +15,7 @@ use super::engine::Engine;
 use super::fetcher::FetchConfig;
 use super::group::MemberConfig;
 use super::listener::RebalanceListener;
+use super::metrics::ConsumerCounters;
 use super::shared::Shared;
 use super::{Consumer, Reading};
 use crate::backoff::Backoff;
@@ -267,9 +268,10 @@ impl ConsumerBuilder {
             session_timeout: self.session_timeout,
             rebalance_timeout: self.max_poll_interval,
         };
+        let counters = ConsumerCounters::one_of(&self.kafka.registry().consumers);
         // Two answers' worth: one to work on while the other is on its way.
         let mark = usize::try_from(self.partition_max_bytes).unwrap_or(usize::MAX).saturating_mul(2);
-        let shared = Arc::new(Shared::new(Core::new(mark, config.buffer_bytes)));
+        let shared = Arc::new(Shared::new(Core::new(mark, config.buffer_bytes), counters));
         let environment = self.kafka.environment();
         let engine = Engine::new(
             shared.core.clone(),

@@ -73,7 +73,7 @@ fn carry_out(
     remote: &Remote,
     listener: Option<&Arc<dyn RebalanceListener>>,
 ) -> ControlFlow<()> {
-    let to = remote.clone();
+    let (to, shared) = (remote.clone(), shared.clone());
     match action {
         Action::FollowCluster { since } => {
             work.start(async move { Input::ClusterChanged(to.cluster.changed(since).await) });
@@ -81,6 +81,7 @@ fn carry_out(
         Action::Fetch { node, request } => work.start(async move {
             let timeout = to.request_timeout + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
             let answer = to.at_node(node, Lane::Fetch(to.owner), request, timeout).await;
+            answer.iter().for_each(|answer| shared.counters.fetched(answer));
             Input::Fetched { node, answer }
         }),
         Action::EndSession { node, request } => work.start(async move {
@@ -104,9 +105,11 @@ fn carry_out(
         }),
         Action::Commit(request) => work.start(async move {
             let answer = to.offset_commit(request).await;
+            shared.counters.committed(&answer);
             Input::Committed(commit::Input::Answered(answer))
         }),
         Action::Join { round, request } => work.start(async move {
+            shared.counters.add(|counters| &counters.joins, 1);
             let answer = to.parked(request, |answer| answer.error_code).await;
             Input::Member(classic::Input::Joined { round, answer })
         }),

@@ -33,6 +33,7 @@ mod engine;
 mod fetcher;
 mod group;
 mod listener;
+mod metrics;
 mod record;
 mod reset;
 mod session;
@@ -52,6 +53,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use self::builder::ConsumerBuilder;
 pub use self::config::AutoOffsetReset;
 pub use self::listener::{ListenerFuture, RebalanceListener};
+pub(crate) use self::metrics::ConsumerCounters;
+pub use self::metrics::ConsumerMetrics;
 pub use self::record::{ConsumerRecord, Headers, OffsetAndMetadata};
 pub use krafka_protocol::records::{Header, TimestampType};
 
@@ -446,6 +449,12 @@ impl Consumer {
         let core = self.shared.core();
         let partition = core.subscription.partition(&name).filter(|partition| partition.has_position())?;
         (partition.high_watermark >= 0).then(|| (partition.high_watermark - partition.position.offset).max(0))
+    }
+
+    /// Returns what the consumer did so far, in numbers.
+    #[must_use]
+    pub fn metrics(&self) -> ConsumerMetrics {
+        self.shared.counters.read()
     }
 
     /// Ends one call of [`poll`](Self::poll) or [`recv`](Self::recv), now or the next, with [`KrafkaError::Wakeup`].

@@ -7,6 +7,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::commit::Ticket;
 use super::core::Core;
+use super::metrics::ConsumerCounters;
 use crate::{KrafkaError, Result};
 
 /// See the file's head.
@@ -14,6 +15,7 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<Mutex<Core>>,
     /// Tells callers that wait for records, or for a position, to look again.
     pub(crate) arrivals: Notify,
+    pub(crate) counters: ConsumerCounters,
     tickets: Mutex<Tickets>,
 }
 
@@ -26,8 +28,8 @@ struct Tickets {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core) -> Self {
-        Self { core: Arc::new(Mutex::new(core)), arrivals: Notify::new(), tickets: Mutex::default() }
+    pub(crate) fn new(core: Core, counters: ConsumerCounters) -> Self {
+        Self { core: Arc::new(Mutex::new(core)), arrivals: Notify::new(), counters, tickets: Mutex::default() }
     }
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {

@@ -42,14 +42,19 @@ impl Consumer {
     /// Takes up to `most` records that have arrived. Does not wait.
     pub(super) fn drain(&self, most: usize, records: &mut Vec<ConsumerRecord>) -> Result<()> {
         let Reading { decoding, .. } = &mut *self.reading();
-        self.drain_with(most, records, decoding)
+        let before = records.len();
+        self.drain_with(most, records, decoding)?;
+        self.shared.counters.add(|counters| &counters.records, (records.len() - before) as u64);
+        Ok(())
     }
 
     /// Takes the next record that has arrived. Does not wait.
     pub(super) fn next_record(&self) -> Result<Option<ConsumerRecord>> {
         let Reading { decoding, single } = &mut *self.reading();
         self.drain_with(1, single, decoding)?;
-        Ok(single.pop())
+        let record = single.pop();
+        self.shared.counters.add(|counters| &counters.records, u64::from(record.is_some()));
+        Ok(record)
     }
 
     fn reading(&self) -> MutexGuard<'_, Reading> {

@@ -15,6 +15,7 @@
 //! nothing either.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -63,7 +64,7 @@ pub(crate) enum Action<F, W> {
     /// Hand a frame to the socket.
     Write(F),
     /// Hand a response to who waits for it.
-    Answer { waiter: W, body: Bytes },
+    Answer { waiter: W, body: Bytes, took: Duration },
     /// A request that is not answered was written.
     Sent(W),
     /// Tell who waits that there will be no answer.
@@ -102,11 +103,33 @@ pub(crate) enum Loss {
     Garbage(crate::network::frames::FrameError),
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut(after) => write!(f, "no answer within {after:?} (request_timeout)"),
+            Self::Behind => f.write_str("an earlier request failed"),
+            Self::Lost(Loss::Ended) => f.write_str("the broker closed it"),
+            Self::Lost(Loss::Failed(_, why)) => f.write_str(why),
+            Self::Lost(Loss::Garbage(garbage)) => garbage.fmt(f),
+            Self::Unexpected { expected: Some(expected), received } => {
+                write!(f, "the response {received} came, and {expected} was expected")
+            }
+            Self::Unexpected { expected: None, received } => {
+                write!(f, "the response {received} came, and none was expected")
+            }
+            Self::Closed => f.write_str("the client closed it"),
+            Self::Full => f.write_str("too many requests wait"),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct InFlight<W> {
     correlation_id: i32,
     waiter: W,
     timeout: Duration,
+    /// When it could be written.
+    begun: Instant,
     deadline: Instant,
 }
 
@@ -197,8 +220,8 @@ impl<F, W: Waiter> Channel<F, W> {
     fn received(&mut self, correlation_id: i32, body: Bytes, now: Instant) {
         match self.in_flight.front() {
             Some(oldest) if oldest.correlation_id == correlation_id => {
-                let InFlight { waiter, .. } = self.in_flight.pop_front().expect("it was just looked at");
-                self.actions.push_back(Action::Answer { waiter, body });
+                let InFlight { waiter, begun, .. } = self.in_flight.pop_front().expect("it was just looked at");
+                self.actions.push_back(Action::Answer { waiter, body, took: now - begun });
                 self.note_idle(now);
             }
             oldest => {
@@ -280,7 +303,7 @@ impl<F, W: Waiter> Channel<F, W> {
                 self.note_idle(now);
                 continue;
             }
-            let request = InFlight { correlation_id, waiter, timeout, deadline: now + timeout };
+            let request = InFlight { correlation_id, waiter, timeout, begun: now, deadline: now + timeout };
             if is_answered {
                 self.in_flight.push_back(request);
                 self.writing.push_back(None);

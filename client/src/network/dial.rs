@@ -25,6 +25,7 @@ use crate::drive;
 use crate::environment::{Connect, Stream};
 use crate::error::KrafkaError;
 use crate::limits::{MAX_HANDSHAKE_SIZE, MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
+use crate::metrics::Registry;
 use crate::rng::Rng;
 
 /// A session is given up after this part of its lifetime (±5 %), before the broker ends it.
@@ -38,6 +39,7 @@ pub(crate) struct NetworkConfig {
     pub(crate) credentials: Option<Credentials>,
     pub(crate) client_id: Arc<str>,
     pub(crate) destination: Destination,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) connect_timeout: Duration,
     pub(crate) max_response_size: usize,
     pub(crate) max_idle: Duration,
@@ -62,7 +64,16 @@ impl Dialer {
 
     /// Connects to a broker, and starts the connection's task.
     pub(super) async fn dial(&self, node: &Node, lane: Lane) -> Result<Connection, KrafkaError> {
-        let deadline = drive::now() + self.config.connect_timeout;
+        let (begun, counters) = (drive::now(), &self.config.registry.connections);
+        let dialled = self.dial_by(node, lane, begun + self.config.connect_timeout).await;
+        match &dialled {
+            Ok(_) => counters.connect_time.record(drive::now() - begun),
+            Err(_) => counters.failed.add(1),
+        }
+        dialled
+    }
+
+    async fn dial_by(&self, node: &Node, lane: Lane, deadline: Instant) -> Result<Connection, KrafkaError> {
         let Some(credentials) = &self.config.credentials else {
             return self.attempt(node, lane, None, deadline).await;
         };
@@ -105,6 +116,7 @@ impl Dialer {
         };
         let shared = Arc::new(Shared {
             node: node.clone(),
+            lane,
             client_id: self.config.client_id.clone(),
             versions,
             // The ids of the handshake are not used again.
@@ -113,7 +125,10 @@ impl Dialer {
             is_muted: AtomicBool::new(false),
             submitted: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
+            registry: self.config.registry.clone(),
+            counters: self.config.registry.broker(node.id),
         });
+        self.config.registry.connections.opened.add(1);
         // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();
         tokio::spawn(driver::run(stream, reader, rules, shared.clone(), receiver));
@@ -179,6 +194,7 @@ impl Dialer {
                 Some(Action::Finish { versions, session }) => return Ok((versions, session)),
                 Some(Action::Fail(error)) => return Err(error),
                 Some(Action::Misrouted(error)) => {
+                    self.config.registry.connections.misrouted.add(1);
                     self.config.destination.misrouted();
                     return Err(error);
                 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use krafka_protocol::ApiKey;
 use krafka_protocol::frame::Frame;
 use krafka_protocol::machine::Machine;
@@ -27,6 +27,7 @@ use crate::cluster::Node;
 use crate::drive;
 use crate::environment::Stream;
 use crate::error::{KrafkaError, ProtocolErrorKind};
+use crate::limits::MAX_THROTTLE;
 
 /// How long a closing stream may take to say good-bye (TLS does) after everybody who waited was told.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -257,29 +258,54 @@ fn carry_out(
     let mut flow = ControlFlow::Continue(());
     while let Some(action) = channel.poll(drive::now()) {
         match action {
-            Action::Write(frame) => writer.push(frame),
-            Action::Answer { waiter, body } => {
+            Action::Write(frame) => {
+                shared.counters.requests.add(1);
+                shared.counters.bytes_sent.add(frame.remaining() as u64);
+                writer.push(frame);
+            }
+            Action::Answer { waiter, body, took } => {
                 *has_answered = true;
+                shared.registry.answered(waiter.key(), took);
+                shared.counters.bytes_received.add(body.len() as u64 + 4);
                 if let Some(silence) = waiter.answer(body) {
                     tracing::debug!(node = %shared.node, ?silence, "throttled");
+                    shared.counters.throttled(silence.min(MAX_THROTTLE));
                     channel.handle(Input::Throttled(silence), drive::now());
                 }
             }
             Action::Sent(waiter) => waiter.sent(),
             Action::Fail { waiter, failure, possibly_written } => {
+                shared.registry.unanswered(waiter.key());
                 let error = explain(&failure, waiter.key().name(), &shared.node, *has_answered);
                 let error = if possibly_written { CallError::sent(error) } else { CallError::unsent(error) };
                 waiter.fail(error);
             }
             Action::Drain => shared.is_closed.store(true, Ordering::Release),
             Action::Close(reason) => {
-                tracing::debug!(node = %shared.node, ?reason, "connection closed");
+                note_end(&reason, shared);
                 shared.is_closed.store(true, Ordering::Release);
                 flow = ControlFlow::Break(());
             }
         }
     }
     flow
+}
+
+/// One line for a connection that is lost, however many requests are lost with it; and none but for debugging for one
+/// that the client has closed.
+#[cold]
+fn note_end(reason: &Failure, shared: &Shared) {
+    shared.registry.connections.closed.add(1);
+    let (node, lane) = (&shared.node, shared.lane);
+    if matches!(reason, Failure::Closed) {
+        return tracing::debug!(%node, ?lane, "connection closed");
+    }
+    shared.registry.connections.lost.add(1);
+    match shared.pending() {
+        // Brokers close connections that are idle, and all when they stop.
+        0 => tracing::info!(%node, ?lane, %reason, "connection lost"),
+        pending => tracing::warn!(%node, ?lane, %reason, pending, "connection lost"),
+    }
 }
 
 /// What a failure means for one request.

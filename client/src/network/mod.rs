@@ -56,6 +56,7 @@ pub(crate) use self::throttle::throttle;
 pub(crate) use self::versions::Versions;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
+use crate::metrics::{self, Registry};
 
 /// What a connection is for. Requests of different lanes never wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,7 +140,6 @@ impl Network {
 
     /// How often a request went over the connection of another lane, because `max_connections` left no room for one of
     /// its own.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what the metrics report"))]
     pub(crate) fn fallbacks(&self) -> u64 {
         self.pool.fallbacks()
     }
@@ -171,6 +171,7 @@ pub(crate) struct Connection {
 /// What a connection's callers and its task both see.
 struct Shared {
     node: Node,
+    lane: Lane,
     client_id: Arc<str>,
     versions: Versions,
     next_correlation_id: AtomicI32,
@@ -181,6 +182,17 @@ struct Shared {
     submitted: AtomicUsize,
     /// Counted by the task: how many of those are done.
     done: AtomicUsize,
+    registry: Arc<Registry>,
+    /// What is counted for the broker.
+    counters: Arc<metrics::Broker>,
+}
+
+impl Shared {
+    fn pending(&self) -> usize {
+        // What is done was submitted before: read in this order, the difference is never negative.
+        let done = self.done.load(Ordering::Acquire);
+        self.submitted.load(Ordering::Acquire).wrapping_sub(done)
+    }
 }
 
 impl Connection {
@@ -196,9 +208,7 @@ impl Connection {
 
     /// How many submitted requests are not done.
     pub(crate) fn pending(&self) -> usize {
-        // What is done was submitted before: read in this order, the difference is never negative.
-        let done = self.shared.done.load(Ordering::Acquire);
-        self.shared.submitted.load(Ordering::Acquire).wrapping_sub(done)
+        self.shared.pending()
     }
 
     /// Whether the broker asked for silence at present.

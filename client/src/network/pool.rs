@@ -111,9 +111,20 @@ impl Pool {
         tokio::spawn(async move {
             let lane = key.lane();
             let input = match pool.dialer.dial(&node, lane).await {
-                Ok(connection) => Input::Connected { key, connection },
+                Ok(connection) => {
+                    if pool.with_slots(|slots| slots.is_failing(&key)) {
+                        tracing::info!(%node, ?lane, "connected again");
+                    }
+                    Input::Connected { key, connection }
+                }
                 Err(error) => {
-                    tracing::warn!(%node, ?lane, %error, "could not connect");
+                    // A broker that is down for an hour is one line, not a line for each of many attempts.
+                    match pool.with_slots(|slots| slots.is_failing(&key)) {
+                        false => {
+                            tracing::warn!(%node, ?lane, %error, "could not connect; it is tried again when needed")
+                        }
+                        true => tracing::debug!(%node, ?lane, %error, "could not connect"),
+                    }
                     Input::Failed { key, error: CallError::unsent(error) }
                 }
             };

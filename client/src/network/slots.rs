@@ -210,6 +210,11 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         }
     }
 
+    /// Whether the last attempts at this address failed, and when that was is not forgotten.
+    pub(crate) fn is_failing(&self, key: &Key) -> bool {
+        self.failing.contains_key(&key.address())
+    }
+
     fn wanted(&mut self, node: Node, lane: Lane, waiter: W, now: Instant) {
         let key = Key::new(&node, lane);
         if self.is_closed {

@@ -170,6 +170,7 @@ fn network_of(streams: VecDeque<Box<dyn Stream>>, max_connections: usize) -> Net
         credentials: None,
         client_id: "me".into(),
         destination: Destination::default(),
+        registry: Arc::new(Registry::new("me".into())),
         connect_timeout: 10 * SECOND,
         max_response_size: 1 << 20,
         max_idle: 540 * SECOND,

@@ -25,7 +25,7 @@ use super::builder::Settings;
 use super::delivery::{DeliveryHandle, Destination, Receipt};
 use super::flush::Generations;
 use super::memory::{Lease, Memory, OVERHEAD};
-use super::metrics::Counters;
+use super::metrics::ProducerCounters;
 use super::partitioner::{Partitioner, Partitions, partition_of_key};
 use super::record::Record;
 use super::sender::Input;
@@ -84,7 +84,7 @@ pub(super) struct Accumulator {
     generations: Generations,
     compressors: Mutex<Vec<Compressor>>,
     events: UnboundedSender<Input<Connection>>,
-    pub(super) counters: Arc<Counters>,
+    pub(super) counters: Arc<ProducerCounters>,
 }
 
 impl Accumulator {
@@ -92,7 +92,7 @@ impl Accumulator {
         settings: Settings,
         partitioner: Option<Box<dyn Partitioner>>,
         events: UnboundedSender<Input<Connection>>,
-        counters: Arc<Counters>,
+        counters: Arc<ProducerCounters>,
         seed: u64,
     ) -> Self {
         let memory = Memory::new(settings.buffer_memory, settings.batch_size);

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::accumulator::Accumulator;
 use super::driver::{self, World};
 use super::memory::OVERHEAD;
-use super::metrics::Counters;
+use super::metrics::ProducerCounters;
 use super::partitioner::Partitioner;
 use super::{Inner, Producer, WallTime};
 use crate::backoff::Backoff;
@@ -270,7 +270,7 @@ impl ProducerBuilder {
         let environment = kafka.environment();
         let owner = kafka.next_owner();
         let seed = environment.seed().wrapping_add(owner);
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(ProducerCounters::one_of(&kafka.registry().producers));
         // Bounded by the memory of the batches that the inputs are about, and by the calls that wait.
         let (inputs, receiver) = mpsc::unbounded_channel();
         let accumulator = Arc::new(Accumulator::new(settings.clone(), partitioner, inputs, counters.clone(), seed));

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::accumulator::Accumulator;
 use super::builder::{Acks, Settings};
 use super::identity::ProducerId;
-use super::metrics::Counters;
+use super::metrics::ProducerCounters;
 use super::sender::{Action, Input, Outgoing, Sender};
 use crate::cluster::{Cluster, Node};
 use crate::drive::{self, Work};
@@ -41,7 +41,7 @@ impl Drop for LastWill {
 pub(super) async fn run(
     world: World,
     inputs: UnboundedReceiver<Input<Connection>>,
-    counters: Arc<Counters>,
+    counters: Arc<ProducerCounters>,
     seed: u64,
 ) {
     let _last_will = LastWill(world.accumulator.clone());

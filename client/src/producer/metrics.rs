@@ -1,10 +1,10 @@
 //! What a producer did so far, in numbers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::metrics::{Histogram, counters};
 
-/// Counts of what one producer did, all since it was built. Returned by
-/// [`Producer::metrics`](crate::Producer::metrics).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Counts of what one producer did, all since it was built, or of all producers of a handle. Returned by
+/// [`Producer::metrics`](crate::Producer::metrics), and part of [`Metrics`](crate::metrics::Metrics).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProducerMetrics {
     /// Records that are acknowledged.
@@ -23,32 +23,12 @@ pub struct ProducerMetrics {
     pub splits: u64,
     /// Times that the producer moved to a new epoch or id because a sequence was broken.
     pub epoch_bumps: u64,
+    /// From a batch's first record to its acknowledgement, lingering and retries included.
+    pub delivery_time: Histogram,
 }
 
-macro_rules! counters {
-    ($($name:ident),*) => {
-        /// The counters behind [`ProducerMetrics`].
-        #[derive(Debug, Default)]
-        pub(super) struct Counters {
-            $(pub(super) $name: Counter,)*
-        }
-
-        impl Counters {
-            pub(super) fn read(&self) -> ProducerMetrics {
-                ProducerMetrics { $($name: self.$name.0.load(Ordering::Relaxed),)* }
-            }
-        }
-    };
-}
-
-counters!(records_acknowledged, records_failed, bytes_acknowledged, requests, batches, retries, splits, epoch_bumps);
-
-/// Counts up.
-#[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(super) fn add(&self, n: u64) {
-        self.0.fetch_add(n, Ordering::Relaxed);
-    }
-}
+counters!(
+    ProducerCounters => ProducerMetrics:
+    records_acknowledged, records_failed, bytes_acknowledged, requests, batches, retries, splits, epoch_bumps;
+    delivery_time
+);

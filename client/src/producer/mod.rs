@@ -35,6 +35,7 @@ use self::batch::Time;
 pub use self::builder::{Acks, ProducerBuilder};
 pub use self::delivery::DeliveryHandle;
 use self::memory::Lease;
+pub(crate) use self::metrics::ProducerCounters;
 pub use self::metrics::ProducerMetrics;
 pub use self::partitioner::{Partitioner, Partitions, murmur2};
 pub use self::record::{Record, RecordMetadata};

@@ -35,7 +35,7 @@ use super::batch::{Batch, Order};
 use super::builder::Settings;
 use super::delivery::Destination;
 use super::identity::{Identity, ProducerId};
-use super::metrics::Counters;
+use super::metrics::ProducerCounters;
 use crate::cluster::{Node, Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::limits::MAX_IN_FLIGHT_PRODUCE;
@@ -100,7 +100,7 @@ struct Topic {
 pub(super) struct Sender<L> {
     settings: Settings,
     rng: Rng,
-    counters: Arc<Counters>,
+    counters: Arc<ProducerCounters>,
     compressor: Compressor,
     decompressor: Decompressor,
 
@@ -143,7 +143,7 @@ const REQUEST_OVERHEAD: usize = 512;
 const ENTRY_OVERHEAD: usize = 64;
 
 impl<L: Clone> Sender<L> {
-    pub(super) fn new(settings: Settings, counters: Arc<Counters>, snapshot: Arc<Snapshot>, rng: Rng) -> Self {
+    pub(super) fn new(settings: Settings, counters: Arc<ProducerCounters>, snapshot: Arc<Snapshot>, rng: Rng) -> Self {
         let compressor = settings.compressor().expect("the builder made one with the same settings");
         let actions = VecDeque::from([Action::Watch(snapshot.version)]);
         Self {
@@ -423,7 +423,7 @@ impl<L: Clone> Sender<L> {
                 continue;
             }
             if partition.repair(&mut self.identity) {
-                self.counters.epoch_bumps.add(1);
+                self.counters.add(|counters| &counters.epoch_bumps, 1);
             }
             match partition.next(number, self.settings.max_in_flight, now) {
                 Next::Wait => {}
@@ -443,7 +443,7 @@ impl<L: Clone> Sender<L> {
                     let destination = partition.destination.clone();
                     let Some(batch) = partition.send(number) else { continue };
                     size += len;
-                    self.counters.retries.add(u64::from(batch.attempts > 1));
+                    self.counters.add(|counters| &counters.retries, u64::from(batch.attempts > 1));
                     entries.push(Entry { slot, order: batch.order, topic_id });
                     batches.push(Outgoing { destination, topic_id, records: batch.bytes() });
                     if partition.has_work() {
@@ -462,8 +462,8 @@ impl<L: Clone> Sender<L> {
         let request = self.next_request;
         self.next_request += 1;
         peer.in_flight += 1;
-        self.counters.requests.add(1);
-        self.counters.batches.add(batches.len() as u64);
+        self.counters.add(|counters| &counters.requests, 1);
+        self.counters.add(|counters| &counters.batches, batches.len() as u64);
         self.requests.insert(request, Sent { node: id, link: number, entries });
         Some(Action::Produce { request, link, batches })
     }

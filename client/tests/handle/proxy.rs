@@ -89,7 +89,7 @@ async fn what_the_proxy_says_is_told() {
     let error = builder.bootstrap_timeout(Duration::from_millis(300)).connect().await.expect_err("node 1 is down");
 
     assert_says(&error, &[&fake.bootstrap(), "the SOCKS5 proxy proxy.example:1080: nothing listens there"]);
-    let KrafkaError::Network { source, .. } = &error else { panic!("{error:?}") };
+    let KrafkaError::Network(source) = &error else { panic!("{error:?}") };
     assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
 }
 

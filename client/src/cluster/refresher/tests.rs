@@ -23,8 +23,12 @@ fn rules() -> Rules {
     }
 }
 
+fn registry() -> Arc<Registry> {
+    Arc::new(Registry::new("me".into()))
+}
+
 fn refresher(scenario: impl Fn(&mut Test)) {
-    Script::run(|_| Refresher::new(rules()), scenario);
+    Script::run(|_| Refresher::new(rules(), registry()), scenario);
 }
 
 /// A refresher that has bootstrapped and knows brokers 1 and 2.
@@ -330,7 +334,7 @@ fn without_a_reachable_broker_the_bootstrap_servers_are_asked() {
 fn without_recovery_only_known_brokers_are_asked() {
     let rules = || Rules { recovery: MetadataRecoveryStrategy::None, ..rules() };
     Script::run(
-        |_| Refresher::new(rules()),
+        |_| Refresher::new(rules(), registry()),
         |script: &mut Test| {
             load(script, &[], "connect");
             succeed(script, 1);
@@ -420,7 +424,7 @@ fn a_rebootstrap_discards_the_fetch_in_flight() {
 fn the_user_may_begin_again_whatever_the_strategy() {
     let rules = || Rules { recovery: MetadataRecoveryStrategy::None, ..rules() };
     Script::run(
-        |_| Refresher::new(rules()),
+        |_| Refresher::new(rules(), registry()),
         |script: &mut Test| {
             load(script, &[], "connect");
             succeed(script, 1);

@@ -42,7 +42,11 @@ fn answer(correlation_id: i32) -> Input<Who, Who> {
 }
 
 fn answered(waiter: Who) -> Act {
-    Action::Answer { waiter, body: Bytes::new() }
+    answered_after(waiter, Duration::ZERO)
+}
+
+fn answered_after(waiter: Who, took: Duration) -> Act {
+    Action::Answer { waiter, body: Bytes::new(), took }
 }
 
 fn failed(waiter: Who, failure: Failure) -> Act {
@@ -361,7 +365,7 @@ fn a_session_that_ends_drains_the_connection() {
         assert_eq!(script.actions(), [Action::Drain]);
 
         script.at(11 * SECOND).input(answer(1));
-        assert_eq!(script.actions(), [answered("a"), Action::Close(Failure::Closed)]);
+        assert_eq!(script.actions(), [answered_after("a", 2 * SECOND), Action::Close(Failure::Closed)]);
     };
     Script::run(
         |now| Channel::new(Rules { max_in_flight: 2, max_idle: IDLE, expires_at: Some(now + 10 * SECOND) }, now),

@@ -71,8 +71,8 @@ impl<L: Clone> Sender<L> {
         let slot = batch.destination.slot;
         let code = ErrorCode(answer.error_code);
         match Outcome::of(code) {
-            Outcome::Written => self.written_at(batch, answer.base_offset, answer.log_append_time_ms),
-            Outcome::Duplicate => self.written_at(batch, -1, -1),
+            Outcome::Written => self.written_at(batch, answer.base_offset, answer.log_append_time_ms, now),
+            Outcome::Duplicate => self.written_at(batch, -1, -1, now),
             // Its records have their answer. What this answer says of the sequence shows when the next batch goes.
             _ if batch.is_settled() => self.actions.push_back(Action::Recycle(batch)),
             Outcome::Retry { possibly_written, refresh } => {
@@ -124,15 +124,16 @@ impl<L: Clone> Sender<L> {
         }
     }
 
-    fn written_at(&mut self, mut batch: Batch, base_offset: i64, log_append_time: i64) {
+    fn written_at(&mut self, mut batch: Batch, base_offset: i64, log_append_time: i64, now: Instant) {
         let partition = self.partition(batch.destination.slot);
         if let Some(stamp) = batch.stamp {
             partition.sequences.acknowledge(stamp, batch.count());
         }
         (partition.failures, partition.not_before) = (0, None);
         if let Some(receipt) = batch.take_receipt() {
-            self.counters.records_acknowledged.add(u64::from(batch.count()));
-            self.counters.bytes_acknowledged.add(batch.len() as u64);
+            self.counters.add(|counters| &counters.records_acknowledged, u64::from(batch.count()));
+            self.counters.add(|counters| &counters.bytes_acknowledged, batch.len() as u64);
+            self.counters.delivery_time(now.saturating_duration_since(batch.created));
             self.settle(receipt, Settled::Written { base_offset, log_append_time });
         }
         self.actions.push_back(Action::Recycle(batch));
@@ -209,7 +210,7 @@ impl<L: Clone> Sender<L> {
         if batch.count() > 1 {
             match batch.split(&mut self.compressor, &mut self.decompressor) {
                 Ok(parts) => {
-                    self.counters.splits.add(1);
+                    self.counters.add(|counters| &counters.splits, 1);
                     self.outstanding += parts.len() - 1;
                     self.actions.push_back(Action::Recycle(batch));
                     let partition = self.partition(slot);
@@ -244,7 +245,7 @@ impl<L: Clone> Sender<L> {
         self.stirred.insert(sent.node);
         for Entry { slot, order, .. } in sent.entries {
             if let Some(batch) = self.partition(slot).land(order) {
-                self.written_at(batch, -1, -1);
+                self.written_at(batch, -1, -1, now);
             }
             self.stir(slot, now);
         }

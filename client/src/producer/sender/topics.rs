@@ -93,7 +93,7 @@ impl<L: Clone> Sender<L> {
             }
         }
         if let Some(receipt) = batch.take_receipt() {
-            self.counters.records_failed.add(u64::from(batch.count()));
+            self.counters.add(|counters| &counters.records_failed, u64::from(batch.count()));
             self.settle(receipt, settled);
         }
         self.actions.push_back(Action::Recycle(batch));
@@ -122,7 +122,7 @@ impl<L: Clone> Sender<L> {
         let unsent = partition.expire(timeout, now);
         let is_open_late = partition.open.is_some_and(|open| open.at + timeout <= now);
         for (receipt, count) in in_flight {
-            self.counters.records_failed.add(u64::from(count));
+            self.counters.add(|counters| &counters.records_failed, u64::from(count));
             let error = self.late(slot, true, "its last request has no answer yet".into());
             self.settle(receipt, Settled::Failed(error));
         }
