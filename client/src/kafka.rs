@@ -185,6 +185,10 @@ impl Kafka {
         &self.inner.registry
     }
 
+    pub(crate) fn client_id(&self) -> &Arc<str> {
+        &self.inner.client_id
+    }
+
     pub(crate) fn environment(&self) -> &Environment {
         &self.inner.environment
     }

@@ -23,7 +23,7 @@
 //! | read records, alone or in a group | [`consumer`] |
 //! | make and describe topics | [`AdminClient`] |
 //! | know what went wrong, and whether to retry | [`KrafkaError`] |
-//! | know what the client did, in numbers | [`metrics`] |
+//! | know what the client did, in numbers, or in spans | [`metrics`], [`OTEL_SEMCONV_VERSION`] |
 //! | test against an in-process cluster that breaks as told | `testing` (feature `test-broker`) |
 //! | connect through a SOCKS5 proxy | [`Socks5`] |
 //! | bring another network, clock or seed | [`Environment`] |
@@ -51,6 +51,7 @@ mod properties;
 #[cfg(feature = "protocol")]
 pub mod protocol;
 mod rng;
+mod spans;
 #[cfg(feature = "test-broker")]
 pub mod testing;
 #[cfg(feature = "tls")]
@@ -69,6 +70,7 @@ pub use kafka_builder::KafkaBuilder;
 pub use krafka_protocol::{Compression, Str};
 pub use network::{Socks5, TcpConnect};
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
+pub use spans::OTEL_SEMCONV_VERSION;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use types::{BrokerInfo, PartitionInfo, TopicInfo, TopicPartition};

@@ -263,6 +263,7 @@ impl ConsumerBuilder {
             network: self.kafka.network().clone(),
             cluster: self.kafka.cluster().clone(),
             owner,
+            client_id: self.kafka.client_id().clone(),
             group: config.group.as_ref().map(|group| group.id.clone()),
             request_timeout: config.request_timeout,
             session_timeout: self.session_timeout,

@@ -9,16 +9,19 @@ use krafka_protocol::api::offset_commit::{OffsetCommitRequest, OffsetCommitRespo
 use krafka_protocol::api::offset_fetch::{OffsetFetchRequest, OffsetFetchResponse};
 use krafka_protocol::{ErrorCode, Recovery, Request, Str, Uuid};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tracing::Instrument;
 
 use super::commit;
 use super::engine::{Action, Engine, Event, Input, count};
 use super::fetcher::Hint;
 use super::group::classic;
 use super::listener::RebalanceListener;
+use super::metrics::fault;
 use super::shared::Shared;
 use crate::cluster::{Cluster, CoordinatorKind, LeaderHint, Node};
 use crate::drive::{self, Work};
 use crate::network::{Connection, Lane, Network};
+use crate::spans;
 use crate::{KrafkaError, Result, TopicPartition};
 
 /// OffsetCommit and OffsetFetch name topics by id from this version on.
@@ -37,6 +40,7 @@ pub(crate) struct Remote {
     pub(crate) cluster: Cluster,
     /// Names this consumer's lanes and watched topics.
     pub(crate) owner: u64,
+    pub(crate) client_id: Arc<str>,
     pub(crate) group: Option<Str>,
     pub(crate) request_timeout: Duration,
     pub(crate) session_timeout: Duration,
@@ -104,7 +108,11 @@ fn carry_out(
             Input::Loaded { asked, answer }
         }),
         Action::Commit(request) => work.start(async move {
-            let answer = to.offset_commit(request).await;
+            let span = spans::commit(&to.client_id, to.group.as_deref());
+            let answer = to.offset_commit(request).instrument(span.clone()).await;
+            if let Some(error) = fault(&answer) {
+                spans::failed(&span, &error);
+            }
             shared.counters.committed(&answer);
             Input::Committed(commit::Input::Answered(answer))
         }),

@@ -2,7 +2,7 @@
 
 use krafka_protocol::{ErrorCode, FetchResponse, OffsetCommitResponse};
 
-use crate::error::Result;
+use crate::error::{KrafkaError, Result};
 use crate::metrics::counters;
 
 /// Counts of what one consumer did, all since it was built, or of all consumers of a handle. Returned by
@@ -40,11 +40,18 @@ impl ConsumerCounters {
 
     /// A coordinator answered a commit, or did not.
     pub(super) fn committed(&self, answer: &Result<OffsetCommitResponse>) {
-        let is_good = |answer: &OffsetCommitResponse| {
-            let mut partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
-            partitions.all(|partition| ErrorCode(partition.error_code).is_ok())
-        };
         self.add(|counters| &counters.commits, u64::from(answer.is_ok()));
-        self.add(|counters| &counters.commits_failed, u64::from(!answer.as_ref().is_ok_and(is_good)));
+        self.add(|counters| &counters.commits_failed, u64::from(fault(answer).is_some()));
     }
+}
+
+/// What is wrong with a commit, or with the first of its partitions that has a fault.
+pub(super) fn fault(answer: &Result<OffsetCommitResponse>) -> Option<KrafkaError> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Some(error.clone()),
+    };
+    let mut partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
+    let code = partitions.find_map(|partition| ErrorCode(partition.error_code).ok().err())?;
+    Some(KrafkaError::broker(code, "committing offsets"))
 }

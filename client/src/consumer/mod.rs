@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use krafka_protocol::Str;
 use tokio::sync::mpsc::UnboundedSender;
+use tracing::{Instrument, Span};
 
 pub use self::builder::ConsumerBuilder;
 pub use self::config::AutoOffsetReset;
@@ -65,7 +66,7 @@ use self::driver::Remote;
 use self::engine::Input;
 use self::shared::{Shared, closed};
 use self::subscription::{Position, Stage, Start};
-use crate::{KrafkaError, Result, TopicPartition, drive, topic_name};
+use crate::{KrafkaError, Result, TopicPartition, drive, spans, topic_name};
 
 /// How long `assign` waits for a topic or partition that the cluster does not know: it may have been created just now.
 const UNKNOWN_TOPIC_PATIENCE: Duration = Duration::from_secs(5);
@@ -136,6 +137,18 @@ impl Consumer {
     /// # Cancel safety
     /// Dropping the future loses nothing: records are taken only when they are returned, and fetches go on.
     pub async fn poll(&self, timeout: Duration) -> Result<Vec<ConsumerRecord>> {
+        let span = self.span();
+        let polled = self.records(timeout).instrument(span.clone()).await;
+        spans::polled(&span, &polled.as_ref().map(Vec::len));
+        polled
+    }
+
+    /// The span of one call.
+    fn span(&self) -> Span {
+        spans::poll(&self.remote.client_id, self.remote.group.as_deref())
+    }
+
+    async fn records(&self, timeout: Duration) -> Result<Vec<ConsumerRecord>> {
         self.enter()?;
         let most = self.config.max_poll_records;
         let mut records = Vec::new();
@@ -170,11 +183,14 @@ impl Consumer {
         if let Some(record) = self.next_record()? {
             return Ok(record);
         }
+        let span = self.span();
         let received = self.wait(None, || match self.next_record()? {
             Some(record) => Ok(Some(record)),
             None => self.shared.core().all_stand_still().map_or(Ok(None), Err),
         });
-        Ok(received.await?.expect("waiting without a deadline ends with a record"))
+        let received = received.instrument(span.clone()).await;
+        spans::polled(&span, &received.as_ref().map(|_| 1));
+        Ok(received?.expect("waiting without a deadline ends with a record"))
     }
 
     /// Reads these partitions of a topic, in place of those of this topic that were assigned before.

@@ -183,6 +183,14 @@ impl Batch {
         self.receipt.take()
     }
 
+    /// It goes to a broker.
+    pub(super) fn sent(&mut self, client_id: &str) {
+        let records = self.count();
+        if let Some(receipt) = &mut self.receipt {
+            receipt.sent(client_id, records);
+        }
+    }
+
     /// Whether its records have their answer.
     pub(super) fn is_settled(&self) -> bool {
         self.receipt.is_none()

@@ -45,6 +45,7 @@ impl Acks {
 /// The settings, checked and complete.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
+    pub(super) client_id: Arc<str>,
     pub(super) acks: Acks,
     pub(super) is_idempotent: bool,
     pub(super) linger: Duration,
@@ -290,6 +291,7 @@ impl ProducerBuilder {
         let is_idempotent = self.idempotent.unwrap_or(self.acks == Acks::All);
         let max_in_flight = self.max_in_flight.unwrap_or(if is_idempotent { MAX_IN_FLIGHT_PRODUCE } else { 1 });
         let settings = Settings {
+            client_id: self.kafka.client_id().clone(),
             acks: self.acks,
             is_idempotent,
             linger: self.linger,
@@ -383,6 +385,7 @@ pub(super) mod tests {
     /// The defaults, for the tests of other files.
     pub(in crate::producer) fn defaults() -> Settings {
         Settings {
+            client_id: "me".into(),
             acks: Acks::All,
             is_idempotent: true,
             linger: Duration::from_millis(5),

@@ -19,10 +19,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use krafka_protocol::Str;
+use tracing::Span;
 
 use super::flush::Token;
 use super::record::RecordMetadata;
 use crate::error::{KrafkaError, Result};
+use crate::spans;
 
 /// One partition, as everything on the way of a record to it refers to it.
 #[derive(Debug)]
@@ -100,13 +102,15 @@ pub(super) struct Receipt {
     /// Lets the flushes end that wait for this batch. Given up after the cell is settled, never before.
     token: Token,
     done: bool,
+    /// From the first way to a broker on.
+    span: Option<Span>,
 }
 
 impl Receipt {
     pub(super) fn new(destination: Arc<Destination>, token: Token) -> Self {
         destination.backlog.fetch_add(1, Ordering::Relaxed);
         let cell = Arc::new(Cell { destination, settled: OnceLock::new(), waiters: Mutex::default() });
-        Self { cell, token, done: false }
+        Self { cell, token, done: false, span: None }
     }
 
     /// The future for the record at `index`.
@@ -119,6 +123,13 @@ impl Receipt {
     #[cfg(test)]
     pub(super) fn destination(&self) -> &Destination {
         &self.cell.destination
+    }
+
+    /// The batch, of so many records, goes to a broker, perhaps not for the first time.
+    pub(super) fn sent(&mut self, client_id: &str, records: u32) {
+        let destination = &self.cell.destination;
+        let (topic, partition) = (&destination.topic, destination.partition);
+        self.span.get_or_insert_with(|| spans::send(client_id, topic, partition, records));
     }
 
     /// Ends the duty: every record of the batch has its answer.
@@ -136,6 +147,11 @@ impl Receipt {
 
     fn finish(&mut self, settled: Settled) {
         self.done = true;
+        match (&self.span, &settled) {
+            (Some(span), Settled::Written { base_offset, .. }) => spans::written(span, *base_offset),
+            (Some(span), Settled::Failed(error) | Settled::Rejected { rest: error, .. }) => spans::failed(span, error),
+            (Some(_), Settled::Split(_)) | (None, _) => {}
+        }
         self.cell.destination.backlog.fetch_sub(1, Ordering::Relaxed);
         self.cell.settle(settled);
     }

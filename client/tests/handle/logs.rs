@@ -1,74 +1,17 @@
 //! What a client writes to the log: little, and once.
 
-use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use krafka::Record;
 use krafka::testing::FakeCluster;
 use krafka_protocol::ApiKey;
 use tokio::time::sleep;
-use tracing::field::{Field, Visit};
-use tracing::{Level, Metadata, Subscriber, span};
+use tracing::Level;
 
 use super::client;
+use super::observed::Observed;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// A line of the log.
-#[derive(Clone, Debug)]
-struct Line {
-    level: Level,
-    text: String,
-}
-
-/// Keeps all lines of this thread while it lives.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Line>>>);
-
-impl Log {
-    fn start() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        (log.clone(), tracing::subscriber::set_default(log))
-    }
-
-    /// Takes the lines of this level and worse.
-    fn take(&self, level: Level) -> Vec<String> {
-        let lines = std::mem::take(&mut *self.0.lock().expect("nobody panics with it"));
-        lines.into_iter().filter(|line| line.level <= level).map(|line| line.text).collect()
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("krafka")
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        struct Text(String);
-        impl Visit for Text {
-            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                let _ = write!(self.0, "{}={value:?} ", field.name());
-            }
-        }
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        let line = Line { level: *event.metadata().level(), text: text.0 };
-        self.0.lock().expect("nobody panics with it").push(line);
-    }
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
-}
 
 fn three_nodes() -> FakeCluster {
     FakeCluster::builder().nodes(3).topic("orders", 3).group_initial_rebalance_delay(Duration::ZERO).start_on_pipes()
@@ -77,13 +20,13 @@ fn three_nodes() -> FakeCluster {
 /// An hour of heartbeats, long polls and refreshes is not worth a line, not even for debugging.
 #[tokio::test(start_paused = true)]
 async fn what_goes_well_is_not_logged() {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = Observed::start();
     let fake = three_nodes();
     let kafka = client(&fake).connect().await.expect("it is up");
     let consumer = kafka.consumer("readers").build().await.expect("valid");
     consumer.subscribe(&["orders"]).await.expect("a topic's name");
     consumer.poll(10 * SECOND).await.expect("nothing yet");
-    log.take(Level::TRACE);
+    log.lines(Level::TRACE);
     let beats = fake.history().count(ApiKey::Heartbeat);
 
     for _ in 0..360 {
@@ -91,7 +34,7 @@ async fn what_goes_well_is_not_logged() {
     }
 
     assert!(fake.history().count(ApiKey::Heartbeat) > beats + 1_000, "an hour has passed");
-    let lines = log.take(Level::TRACE);
+    let lines = log.lines(Level::TRACE);
     let closed = lines.iter().filter(|line| line.contains("connection closed")).count();
     assert_eq!(lines.len(), closed, "idle connections alone may be spoken of: {lines:?}");
     assert!(closed <= 6, "{closed}");
@@ -99,7 +42,7 @@ async fn what_goes_well_is_not_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_connection_is_one_line() {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = Observed::start();
     let fake = three_nodes();
     let kafka = client(&fake).connect().await.expect("it is up");
     let producer = kafka.producer().build().await.expect("valid");
@@ -107,11 +50,10 @@ async fn a_lost_connection_is_one_line() {
         producer.send(Record::new("orders", "tea").partition(partition)).await.expect("written");
     }
     fake.when(ApiKey::Produce).forever().delay(SECOND);
-    let (node, _) = (fake.leader("orders", 0).expect("it has one"), log.take(Level::TRACE));
-    let handles = [0; 3].map(|_| producer.enqueue(Record::new("orders", "tea").partition(0)));
+    let (node, _) = (fake.leader("orders", 0).expect("it has one"), log.lines(Level::TRACE));
     let mut waiting = Vec::new();
-    for handle in handles {
-        waiting.push(handle.await.expect("there is room"));
+    for _ in 0..3 {
+        waiting.push(producer.enqueue(Record::new("orders", "tea").partition(0)).await.expect("there is room"));
         sleep(Duration::from_millis(50)).await;
     }
     let connections = fake.connections(node);
@@ -119,7 +61,7 @@ async fn a_lost_connection_is_one_line() {
     fake.disconnect(node);
     sleep(Duration::from_millis(20)).await;
 
-    let lines = log.take(Level::INFO);
+    let lines = log.lines(Level::INFO);
     assert!(connections > 1 && lines.len() == connections, "{connections} connections: {lines:#?}");
     assert!(lines.iter().all(|line| line.contains("connection lost") && line.contains("the broker closed it")));
     for handle in waiting {
@@ -130,44 +72,44 @@ async fn a_lost_connection_is_one_line() {
 /// However often it is tried.
 #[tokio::test(start_paused = true)]
 async fn a_broker_that_is_down_is_one_line_and_one_when_it_is_back() {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = Observed::start();
     let fake = FakeCluster::builder().nodes(3).replication_factor(1).topic("orders", 3).start_on_pipes();
     let kafka = client(&fake).connect().await.expect("it is up");
     let producer = kafka.producer().delivery_timeout(3_600 * SECOND).build().await.expect("valid");
     let node = fake.leader("orders", 0).expect("it has one");
-    log.take(Level::TRACE);
+    log.lines(Level::TRACE);
 
     fake.refuse_connections(node, true);
     fake.disconnect(node);
     let handle = producer.enqueue(Record::new("orders", "tea").partition(0)).await.expect("there is room");
     sleep(600 * SECOND).await;
     let failed = kafka.metrics().connections.failed;
-    let mut lines = log.take(Level::INFO);
+    let mut lines = log.lines(Level::INFO);
     assert!(failed > 100, "it was tried all the time: {failed}");
     lines.retain(|line| !line.contains("connection lost"));
     assert!(lines.len() == 1 && lines[0].contains("could not connect"), "{lines:#?}");
 
     fake.refuse_connections(node, false);
     handle.await.expect("written");
-    let lines = log.take(Level::INFO);
+    let lines = log.lines(Level::INFO);
     assert!(lines.len() == 1 && lines[0].contains("connected again"), "{lines:#?}");
 }
 
 /// Nor is a cluster that is down.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_down_is_a_few_lines() {
-    let (log, _guard) = Log::start();
+    let (log, _guard) = Observed::start();
     let fake = three_nodes();
     let kafka = client(&fake).connect().await.expect("it is up");
     let consumer = kafka.consumer("readers").build().await.expect("valid");
     consumer.subscribe(&["orders"]).await.expect("a topic's name");
     consumer.poll(10 * SECOND).await.expect("nothing yet");
-    log.take(Level::TRACE);
+    log.lines(Level::TRACE);
 
     (1..=3).for_each(|node| fake.crash(node));
     sleep(600 * SECOND).await;
 
-    let lines = log.take(Level::INFO);
+    let lines = log.lines(Level::INFO);
     let lost = lines.iter().filter(|line| line.contains("connection lost")).count();
     assert!(lines.len() - lost <= 10, "{lines:#?}");
 }

@@ -8,9 +8,11 @@ mod hanging;
 mod logs;
 mod metadata;
 mod metrics;
+mod observed;
 mod proxy;
 mod raw;
 mod sasl;
+mod spans;
 #[cfg(feature = "tls")]
 mod tls;
 
