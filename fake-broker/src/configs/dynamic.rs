@@ -11,18 +11,22 @@ use super::{Overrides, Refusal, broker, definition};
 use crate::features::ELIGIBLE_LEADER_REPLICAS_VERSION;
 use crate::state::State;
 
-/// The sizes of pools of threads: a running broker halves or doubles them at most.
+/// The sizes of pools of threads: a running broker halves or doubles them at most. Of several that are wrong, Kafka
+/// names the first in this order, which is that of a hash table.
 const POOLS: [&str; 9] = [
-    "background.threads",
-    "num.io.threads",
     "num.network.threads",
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
+    "background.threads",
+    "num.io.threads",
+    "remote.log.reader.threads",
     "remote.log.manager.copier.thread.pool.size",
     "remote.log.manager.expiration.thread.pool.size",
     "remote.log.manager.follower.thread.pool.size",
-    "remote.log.reader.threads",
 ];
+
+const OVERRIDES: &str = "max.connections.per.ip.overrides";
+const PROTOCOLS: &str = "listener.security.protocol.map";
 
 /// What each thread that cleans logs needs of the buffer that they share.
 const DEDUPE_BUFFER_PER_CLEANER: i64 = 1024 * 1024;
@@ -53,14 +57,7 @@ impl Proposal<'_> {
 
     /// Whether a broker would start with all of it.
     fn check_whole(&self) -> Result<(), String> {
-        for name in ["max.connections.per.ip.overrides", "listener.security.protocol.map"] {
-            let value = self.after(name).unwrap_or_default();
-            if let Some(entry) = definition::list(&value).into_iter().find(|entry| !entry.contains(':')) {
-                // Java looks for the last colon, and cuts the entry there.
-                let length = entry.chars().count();
-                return Err(format!("Error parsing configuration property '{name}': begin 0, end -1, length {length}"));
-            }
-        }
+        self.check_protocols()?;
         let is_class = |class: &Str| class.starts_with("org.apache.kafka.");
         if let Some(class) = self.given.get("principal.builder.class").filter(|class| !is_class(class)) {
             return Err(format!(
@@ -83,11 +80,21 @@ impl Proposal<'_> {
             let text = "log.retention.ms must be unlimited (-1) or, greater than or equal to 1";
             return Err(format!("requirement failed: {text}"));
         }
-        let is_without_overrides = || self.after("max.connections.per.ip.overrides").is_none_or(|all| all.is_empty());
-        if self.after_number("max.connections.per.ip") == Some(0) && is_without_overrides() {
+        let overrides = self.after(OVERRIDES).unwrap_or_default();
+        let overrides = pairs(OVERRIDES, &overrides)?;
+        if self.after_number("max.connections.per.ip") == Some(0) && overrides.is_empty() {
             let text = "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property \
                         is set.";
             return Err(format!("requirement failed: {text}"));
+        }
+        if let Some((_, wrong)) = overrides.iter().find(|(_, most)| most.parse::<i32>().is_err()) {
+            return Err(format!("For input string: \"{wrong}\""));
+        }
+        let is_of_host = |char: char| char.is_ascii_alphanumeric() || "-%._:".contains(char);
+        let strangers: Vec<&str> =
+            overrides.iter().map(|(host, _)| *host).filter(|host| !host.chars().all(is_of_host)).collect();
+        if !strangers.is_empty() {
+            return Err(format!("{OVERRIDES} contains invalid addresses : {}", strangers.join(",")));
         }
         let buffer = self.after_number("log.cleaner.dedupe.buffer.size");
         if let (Some(buffer), Some(cleaners)) = (buffer, self.after_number("log.cleaner.threads")) {
@@ -98,6 +105,31 @@ impl Proposal<'_> {
             }
         }
         self.check_cordoned()
+    }
+
+    /// Each listener has a protocol, and one that there is.
+    fn check_protocols(&self) -> Result<(), String> {
+        let Some(protocols) = self.given.get(PROTOCOLS) else { return Ok(()) };
+        let protocols = pairs(PROTOCOLS, protocols)?;
+        for (name, protocol) in &protocols {
+            if name.is_empty() {
+                return Err("The provided listener name is null or empty string".to_owned());
+            }
+            if !["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"].iter().any(|it| it.eq_ignore_ascii_case(protocol)) {
+                return Err(format!("Invalid security protocol `{protocol}` defined in {PROTOCOLS}"));
+            }
+        }
+        let listeners = self.after("listeners").unwrap_or_default();
+        let listeners = definition::list(&listeners);
+        let names = listeners.iter().filter_map(|listener| listener.split("://").next());
+        match names.chain(["CONTROLLER"]).find(|listener| protocols.iter().all(|(name, _)| name != listener)) {
+            Some(without) => {
+                let (all, text) =
+                    (listeners.join(", "), format!("No security protocol defined for listener {without}"));
+                Err(format!("Error creating broker listeners from '[{all}]': {text}"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Replicas are kept from log directories that there are.
@@ -124,6 +156,11 @@ impl Proposal<'_> {
 
     /// Whether a broker can become so while it runs.
     fn check_step(&self) -> Result<(), String> {
+        for name in ["max.connections", "max.connection.creation.rate"] {
+            if self.after_number(name) == Some(0) {
+                return Err(format!("Invalid {name} 0"));
+            }
+        }
         for name in POOLS {
             let (Some(before), Some(after)) = (self.before_number(name), self.after_number(name)) else { continue };
             let text = format!("Dynamic thread count update validation failed for {name}={after}");
@@ -143,11 +180,6 @@ impl Proposal<'_> {
             if after > before * 2 {
                 let text = "Log cleaner threads cannot be increased to more than double the current value";
                 return Err(format!("{text} {before}"));
-            }
-        }
-        for name in ["max.connections", "max.connection.creation.rate"] {
-            if self.after_number(name) == Some(0) {
-                return Err(format!("Invalid {name} 0"));
             }
         }
         if let Some(reporters) = self.given.get("metric.reporters")
@@ -226,4 +258,20 @@ impl Proposal<'_> {
         let written = self.state.static_values_of(self.node).get(name).cloned();
         written.or_else(|| found.definition.default.map(Str::from_static))
     }
+}
+
+/// The entries of a config that is a list of names and values.
+///
+/// # Errors
+///
+/// Kafka's words for an entry without a colon: Java looks for the last one, and cuts the entry there.
+fn pairs<'a>(config: &str, list: &'a str) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let pair = |entry: &'a str| match entry.rsplit_once(':') {
+        Some((name, value)) => Ok((name.trim(), value.trim())),
+        None => {
+            let length = entry.encode_utf16().count();
+            Err(format!("Error parsing configuration property '{config}': begin 0, end -1, length {length}"))
+        }
+    };
+    definition::list(list).into_iter().map(pair).collect()
 }

@@ -139,6 +139,66 @@ fn configs_of_a_broker_must_agree_with_each_other() {
     });
 }
 
+/// AD-15: of several that are wrong, always the same one is named.
+#[test]
+fn first_of_two_wrong_pools_is_named() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+        let node = &*node_of(&mut wire).await;
+        let pools =
+            ["num.network.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers", "background.threads"];
+        for (index, first) in pools.into_iter().enumerate() {
+            for second in pools.into_iter().skip(index + 1).chain(["num.io.threads"]) {
+                let (_, words) = check(&mut wire, node, &[(second, "1000"), (first, "1000")]).await;
+                assert!(words.contains(&format!("failed for {first}=1000, value should not be")), "{second}: {words}");
+            }
+        }
+        let (_, words) = check(&mut wire, node, &[("num.network.threads", "1000"), ("max.connections", "0")]).await;
+        assert!(words.contains("Invalid max.connections 0"), "{words}");
+    });
+}
+
+#[test]
+fn entries_of_lists_have_words_of_their_own() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+        let node = &*node_of(&mut wire).await;
+        let name = "max.connections.per.ip.overrides";
+        for (value, words) in [
+            ("127.0.0.1:many", "For input string: \"many\""),
+            ("127.0.0.1:", "For input string: \"\""),
+            ("127.0.0.1:5,c:1x", "For input string: \"1x\""),
+            ("127.0.0.1:2147483648", "For input string: \"2147483648\""),
+            ("[::1]:7", "max.connections.per.ip.overrides contains invalid addresses : [::1]"),
+            (
+                "localhost",
+                "Error parsing configuration property 'max.connections.per.ip.overrides': begin 0, end -1, length 9",
+            ),
+        ] {
+            assert_eq!(check(&mut wire, node, &[(name, value)]).await, invalid(words), "{value}");
+        }
+        for legal in ["127.0.0.1:-1", ":5", "nosuch.invalid: 5", "127.0.0.1:5 , ::1:+7"] {
+            assert_eq!(check(&mut wire, node, &[(name, legal)]).await, ("NONE", String::new()), "{legal}");
+        }
+
+        let name = "listener.security.protocol.map";
+        for (value, words) in [
+            ("PLAINTEXT:NOPE", "Invalid security protocol `NOPE` defined in listener.security.protocol.map"),
+            ("A:B:C", "Invalid security protocol `C` defined in listener.security.protocol.map"),
+            (":PLAINTEXT", "The provided listener name is null or empty string"),
+        ] {
+            assert_eq!(check(&mut wire, node, &[(name, value)]).await, invalid(words), "{value}");
+        }
+        let both = [("max.connections.per.ip.overrides", "x:y"), (name, "A:B")];
+        let words = "Invalid security protocol `B` defined in listener.security.protocol.map";
+        assert_eq!(check(&mut wire, node, &both).await, invalid(words));
+        let (code, words) = check(&mut wire, node, &[(name, "CONTROLLER:plaintext")]).await;
+        assert_eq!(code, "INVALID_REQUEST");
+        assert!(words.starts_with("Error creating broker listeners from '"), "{words}");
+        assert!(words.ends_with("': No security protocol defined for listener PLAINTEXT"), "{words}");
+    });
+}
+
 /// KIP-966: where there are eligible leader replicas, all brokers have the same value.
 #[test]
 fn brokers_have_one_least_number_of_replicas_in_sync() {
