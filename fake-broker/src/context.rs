@@ -190,6 +190,8 @@ pub(crate) enum Outcome<R> {
     Reply(R),
     /// Answer now, and close the connection when the answer is written.
     ReplyAndClose(R),
+    /// Answer after a while.
+    ReplyLate(R, Duration),
     /// Answer after a while, and close the connection when the answer is written: a login that failed.
     ReplyLateAndClose(R, Duration),
     /// Answer later. The request waits, and what is behind it on its connection waits too.
@@ -206,6 +208,7 @@ impl<R> Outcome<R> {
         match self {
             Self::Reply(response) => Outcome::Reply(into(response)),
             Self::ReplyAndClose(response) => Outcome::ReplyAndClose(into(response)),
+            Self::ReplyLate(response, delay) => Outcome::ReplyLate(into(response), delay),
             Self::ReplyLateAndClose(response, delay) => Outcome::ReplyLateAndClose(into(response), delay),
             Self::Park(waiting) => Outcome::Park(waiting),
             Self::NoReply => Outcome::NoReply,

@@ -32,9 +32,10 @@ impl State {
         let outcome = handlers::handle(self, &cx, request);
         self.acls.enabled = is_enabled;
         match outcome {
-            Outcome::Reply(answer) | Outcome::ReplyAndClose(answer) | Outcome::ReplyLateAndClose(answer, _) => {
-                Some(answer)
-            }
+            Outcome::Reply(answer)
+            | Outcome::ReplyAndClose(answer)
+            | Outcome::ReplyLate(answer, _)
+            | Outcome::ReplyLateAndClose(answer, _) => Some(answer),
             Outcome::Park(_) | Outcome::NoReply | Outcome::Close => None,
         }
     }

@@ -42,13 +42,14 @@ impl Cluster {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         let connection = exchange.cx.connection;
         exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_) | Outcome::ReplyLateAndClose(..));
-        if let Outcome::ReplyLateAndClose(_, delay) = outcome {
+        if let Outcome::ReplyLate(_, delay) | Outcome::ReplyLateAndClose(_, delay) = outcome {
             let held_back = &mut exchange.verdict.delay_answer;
             *held_back = Some(held_back.unwrap_or_default() + delay);
         }
         match outcome {
             Outcome::Reply(mut response)
             | Outcome::ReplyAndClose(mut response)
+            | Outcome::ReplyLate(mut response, _)
             | Outcome::ReplyLateAndClose(mut response, _) => {
                 let used = (&*exchange.request, exchange.size);
                 let by_quota = quotas::throttle(&mut self.state, &exchange.cx, used, Some(&mut response));

@@ -11,8 +11,9 @@ use krafka_protocol::api::delete_share_group_offsets::{
 };
 use krafka_protocol::api::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponse,
 };
-use krafka_protocol::{ErrorCode, Str};
+use krafka_protocol::{ApiKey, ErrorCode, Message, Reader, Str, decode_response_header};
 
 use crate::records::{batch, written};
 use crate::share_member::{ACCEPT, ShareMember};
@@ -74,6 +75,31 @@ fn offsets_and_lag_are_described() {
 
         assert_eq!(before, [(-1, -1)]);
         assert_eq!((some, all, more), (vec![(0, 1)], vec![(2, 0)], vec![(2, 1)]));
+    });
+}
+
+/// The state of a partition that is not there is looked for, for half a minute, and then described as absent.
+#[test]
+fn partition_that_is_not_there_is_looked_for() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_2, "DescribeShareGroupOffsets 1").await;
+        let (group, topic) = (target.fresh("share"), target.topic(1).await);
+        ShareMember::reading(&target, &group, &topic, "m1").await;
+        let mut wire = target.coordinator(&group).await;
+        let named = DescribeShareGroupOffsetsRequestTopic { topic_name: topic.name.clone(), partitions: vec![7] };
+        let asked = DescribeShareGroupOffsetsRequestGroup { group_id: group, topics: Some(vec![named]) };
+        wire.send(DescribeShareGroupOffsetsRequest { groups: vec![asked] }, 1).await;
+
+        assert!(wire.is_quiet().await);
+        // It is more than the patience of the others.
+        let body = tokio::time::timeout(Duration::from_secs(60), wire.frame()).await.expect("an answer in the end");
+        let mut reader = Reader::new(body.expect("an answer"));
+        decode_response_header(ApiKey::DescribeShareGroupOffsets, 1, &mut reader).expect("a header");
+        let mut answer = DescribeShareGroupOffsetsResponse::decode(&mut reader, 1).expect("a legal answer");
+
+        let partition = answer.groups.remove(0).topics.remove(0).partitions.remove(0);
+        assert_eq!((partition.partition_index, partition.error_code), (7, 0));
+        assert_eq!((partition.start_offset, partition.leader_epoch, partition.lag), (-1, 0, -1));
     });
 }
 

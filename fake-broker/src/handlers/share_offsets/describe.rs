@@ -1,7 +1,9 @@
 //! DescribeShareGroupOffsets (90): where groups read on, and how far behind they are (KIP-1226).
 //!
-//! Where it differs from Kafka on purpose: a partition that does not exist is described at once, where Kafka looks for
-//! its state for half a minute.
+//! A partition that its topic does not have is described, too: as one without state, when it was looked for for long
+//! enough. All that was asked for waits for it.
+
+use std::time::Duration;
 
 use krafka_protocol::api::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsResponse,
@@ -18,13 +20,27 @@ use crate::security::acls::Operation;
 use crate::state::State;
 use crate::words::words;
 
+/// How long Kafka looks for the state of a partition that is not there: it asks five times more, after one second and
+/// then after twice the time before. It adds up to a fifth by chance, which is left out here.
+const SEARCH: Duration = Duration::from_secs(31);
+
 pub(crate) fn handle(
     state: &State,
     cx: &Context,
     request: &DescribeShareGroupOffsetsRequest,
 ) -> Outcome<DescribeShareGroupOffsetsResponse> {
     let groups = request.groups.iter().map(|asked| group(state, cx, asked)).collect();
-    Outcome::Reply(DescribeShareGroupOffsetsResponse { groups, ..DescribeShareGroupOffsetsResponse::default() })
+    let response = DescribeShareGroupOffsetsResponse { groups, ..DescribeShareGroupOffsetsResponse::default() };
+    if has_missing(state, &response) { Outcome::ReplyLate(response, SEARCH) } else { Outcome::Reply(response) }
+}
+
+/// Whether there is a partition that its topic does not have. A topic that is not there is not looked for.
+fn has_missing(state: &State, response: &DescribeShareGroupOffsetsResponse) -> bool {
+    response.groups.iter().flat_map(|group| &group.topics).any(|described| {
+        state.topics.by_id(described.topic_id).is_some_and(|topic| {
+            described.partitions.iter().any(|it| it.error_code == 0 && topic.partition(it.partition_index).is_none())
+        })
+    })
 }
 
 fn group(

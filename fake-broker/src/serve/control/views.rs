@@ -170,9 +170,10 @@ fn ask(state: &State, node: i32, request: &AnyRequest, now: Instant) -> Value {
     let Some(versions) = handlers::versions(state, node, request.key()) else { return Value::Null };
     let cx = Context::own(&copy, node, request.key(), versions.max, now);
     match handlers::handle(&mut copy, &cx, request) {
-        Outcome::Reply(response) | Outcome::ReplyAndClose(response) | Outcome::ReplyLateAndClose(response, _) => {
-            Node::of(response.structure()).to_json()
-        }
+        Outcome::Reply(response)
+        | Outcome::ReplyAndClose(response)
+        | Outcome::ReplyLate(response, _)
+        | Outcome::ReplyLateAndClose(response, _) => Node::of(response.structure()).to_json(),
         Outcome::Park(_) | Outcome::NoReply | Outcome::Close => Value::Null,
     }
 }
