@@ -46,6 +46,11 @@ impl WallClock {
         now + (interval - Duration::from_nanos(u64::try_from(into_interval).unwrap_or(0)))
     }
 
+    /// How long the cluster has been there.
+    pub(crate) fn since_start(self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.start)
+    }
+
     /// Moves the time of day.
     pub(crate) fn jump(&mut self, by_ms: i64) {
         self.start_ms = self.start_ms.saturating_add(by_ms);

@@ -14,11 +14,11 @@ use crate::groups::share;
 use crate::partition::Rules;
 use crate::state::State;
 
-/// The finalized levels that differ from those of a fresh cluster, and the epoch of the last change.
-#[derive(Clone, Debug)]
+/// The finalized levels that differ from those of a fresh cluster, and how often one was changed.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Features {
     changed: BTreeMap<&'static str, i16>,
-    pub(crate) epoch: i64,
+    pub(crate) changes: i64,
 }
 
 /// The feature that lets replicas lead which are not in sync and have all that was committed (KIP-966).
@@ -45,12 +45,6 @@ pub(crate) struct Update<'a> {
     pub(crate) upgrade_type: i8,
 }
 
-impl Default for Features {
-    fn default() -> Self {
-        Self { changed: BTreeMap::new(), epoch: 1 }
-    }
-}
-
 impl Features {
     /// The finalized level of a feature; 0 is the same as not having it.
     pub(crate) fn level(&self, feature: &Feature) -> i16 {
@@ -61,7 +55,7 @@ impl Features {
     pub(crate) fn set(&mut self, feature: &Feature, level: i16) {
         if self.level(feature) != level {
             self.changed.insert(feature.name, level);
-            self.epoch += 1;
+            self.changes += 1;
         }
     }
 }
@@ -122,7 +116,9 @@ impl State {
             let range = format!("{}-{}", feature.min, feature.max);
             return refuse(format!("Local controller {controller} only supports versions {range}"));
         }
-        let present = self.features.level(&feature);
+        // Kafka 3.9 looks for the level of kraft.version where it is not kept, finds none, and changes nothing.
+        let is_kept_elsewhere = name == "kraft.version" && self.cluster_version() < KafkaVersion::V4_0;
+        let present = if is_kept_elsewhere { 0 } else { self.features.level(&feature) };
         if level > present && upgrade_type != UPGRADE {
             return refuse("Can't downgrade to a newer version.".to_owned());
         }

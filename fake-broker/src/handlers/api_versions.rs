@@ -51,7 +51,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ApiVersionsReque
                 max_version: feature.max,
             })
             .collect(),
-        finalized_features_epoch: state.features.epoch,
+        finalized_features_epoch: state.metadata_epoch(cx.now),
         finalized_features: features
             .iter()
             .map(|feature| (feature, state.features.level(feature)))

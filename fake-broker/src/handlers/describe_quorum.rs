@@ -41,7 +41,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &DescribeQuorumReques
 }
 
 fn describe(state: &State, cx: &Context) -> PartitionResponse {
-    let end = state.metadata_end_offset(cx.wall_ms);
+    let end = state.metadata_end_offset(cx.now);
     let replica = |replica_id: i32| {
         let is_up = state.nodes.is_up(replica_id);
         ReplicaState {
