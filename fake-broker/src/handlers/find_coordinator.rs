@@ -1,7 +1,8 @@
 //! FindCoordinator (10): which node looks after a group or a transactional id.
 //!
-//! Any node answers. Kafka makes the coordinators' topic when it is first asked, and says COORDINATOR_NOT_AVAILABLE
-//! until it is there; here it is there at once. The keys of share partitions are for brokers; before version 6, and on
+//! Any node answers. The coordinators' topic is made when it is first asked for: that request is answered
+//! COORDINATOR_NOT_AVAILABLE, and clients ask again, when the topic is there; in Kafka it may take some milliseconds
+//! more. The keys of share partitions are for brokers; before version 6, and on
 //! a node without share groups, they are refused.
 
 use krafka_protocol::api::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
@@ -22,8 +23,10 @@ pub(crate) fn handle(
     cx: &Context,
     request: &FindCoordinatorRequest,
 ) -> Outcome<FindCoordinatorResponse> {
+    // What this request brings about is there for the next one: the other keys of this one have no coordinator either.
+    let missing = missing_topics(state);
     if cx.version < 4 {
-        let found = find(state, cx, request.key_type, &request.key);
+        let found = find(state, cx, request.key_type, &request.key, &missing);
         let error = ErrorCode(found.error_code);
         return Outcome::Reply(FindCoordinatorResponse {
             error_code: found.error_code,
@@ -35,11 +38,18 @@ pub(crate) fn handle(
             ..FindCoordinatorResponse::default()
         });
     }
-    let coordinators = request.coordinator_keys.iter().map(|key| find(state, cx, request.key_type, key)).collect();
+    let keys = request.coordinator_keys.iter();
+    let coordinators = keys.map(|key| find(state, cx, request.key_type, key, &missing)).collect();
     Outcome::Reply(FindCoordinatorResponse { coordinators, ..FindCoordinatorResponse::default() })
 }
 
-fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator {
+/// The kinds of coordinators whose topics are not there.
+fn missing_topics(state: &State) -> Vec<CoordinatorKind> {
+    let all = [CoordinatorKind::Group, CoordinatorKind::Transaction, CoordinatorKind::Share];
+    all.into_iter().filter(|kind| state.topics.by_name(kind.topic()).is_none()).collect()
+}
+
+fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str, missing: &[CoordinatorKind]) -> Coordinator {
     let refused = |error: ErrorCode, message: Str| Coordinator {
         key: key.clone(),
         node_id: -1,
@@ -63,7 +73,10 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str) -> Coordinator
     if let Some(error) = denied {
         return refused(error, Str::default());
     }
-    coordinators::ensure_topic(state, kind);
+    if missing.contains(&kind) {
+        coordinators::ensure_topic(state, kind);
+        return refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default());
+    }
     let coordinator = coordinators::find(state, kind, key);
     match coordinator.and_then(|node| Some((node, state.endpoint(node, cx.listener)?))) {
         Some((node_id, (host, port))) => Coordinator {

@@ -35,6 +35,7 @@ mod faults_network;
 mod feature_levels;
 mod fetch;
 mod fetch_sessions;
+mod find_coordinator;
 mod followers;
 mod group_admin;
 mod group_table;
