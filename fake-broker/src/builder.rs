@@ -22,6 +22,7 @@ use crate::serve::tcp::Listener;
 use crate::serve::{self, Shared};
 use crate::state::State;
 use crate::topics;
+use crate::transactions;
 
 /// Builds a [`FakeCluster`].
 ///
@@ -358,6 +359,17 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets how long it takes until the partitions of a transaction are told how it ends, counted from the answer to
+    /// EndTxn. Meanwhile the next request of the producer is answered CONCURRENT_TRANSACTIONS, as Kafka answers it for
+    /// some milliseconds behind each commit. The default is no time at all, so that a test that looks right behind a
+    /// commit sees it. [`FakeCluster::delay_markers`] changes it later.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn marker_delay(mut self, delay: Duration) -> Self {
+        self.config.marker_delay = delay;
+        self
+    }
+
     /// Sets how often coordinators look for transactions that are open for too long: Kafka's
     /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`. The default is 10 s.
     ///
@@ -533,6 +545,8 @@ impl FakeClusterBuilder {
         };
         let nodes = Nodes::new((1..=self.nodes).map(|id| (id, node(id))).collect());
         let mut state = State::new(Arc::new(config), WallClock::new(now, start_ms), nodes, ids);
+        let marker_delay = state.config.marker_delay;
+        transactions::delay_markers(&mut state, marker_delay);
         for (name, &level) in &self.features {
             let found = state.feature(name).filter(|feature| (feature.min..=feature.max).contains(&level));
             let feature = found.unwrap_or_else(|| panic!("this Kafka has no level {level} of a feature {name}"));

@@ -136,6 +136,12 @@ pub enum Operation {
     Compact { topic: String, partition: i32 },
     /// Holds back the markers of a transactional id's next transactions, or lets them go.
     HoldMarkers { transactional_id: String, hold: bool },
+    /// Sets how long it takes from now on until the partitions of a transaction are told how it ends, counted from the
+    /// answer to EndTxn: what its producer asks meanwhile is answered CONCURRENT_TRANSACTIONS.
+    DelayMarkers {
+        #[serde(rename = "by_ms", with = "millis")]
+        delay: Duration,
+    },
     /// Does what a request of any API asks for, as an administrator who may do everything: a change of a config, an
     /// access rule, a feature's level, a quota. The fields have the names that the structs of `krafka_protocol` give
     /// them. If it is answered with an error, it counts as impossible.
@@ -314,6 +320,7 @@ impl State {
             Operation::HoldMarkers { transactional_id, hold: false } => {
                 transactions::release(self, transactional_id, now);
             }
+            Operation::DelayMarkers { delay } => transactions::delay_markers(self, *delay),
             Operation::Request { api, node, version, fields } => {
                 let answer = self.request(api, *node, *version, fields, now)?;
                 if let Some(code) = operator::error_in(&answer) {

@@ -1,5 +1,7 @@
 //! Transactions and their coordinators, as a test sees, holds and moves them.
 
+use std::time::Duration;
+
 use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{Batches, Record};
 use krafka_protocol::{Bytes, Str};
@@ -50,6 +52,16 @@ impl FakeCluster {
     /// **Unstable:** may change in any release.
     pub fn release_markers(&self, transactional_id: &str) {
         self.control(|state, now| transactions::release(state, transactional_id, now));
+    }
+
+    /// Sets how long it takes from now on until the partitions of a transaction are told how it ends, counted from the
+    /// answer to EndTxn. Kafka takes some milliseconds, in which a producer that goes on at once is answered
+    /// CONCURRENT_TRANSACTIONS and has to ask again; the default here is no time at all. What is under way already
+    /// keeps its time.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn delay_markers(&self, delay: Duration) {
+        self.control(|state, _| transactions::delay_markers(state, delay));
     }
 
     /// Forgets a transactional id, as a coordinator does after `transactional.id.expiration.ms`: its producer is told

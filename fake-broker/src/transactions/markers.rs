@@ -3,25 +3,51 @@
 //! A coordinator decides first and tells the partitions then. A partition without a leader, or with fewer replicas in
 //! sync than it must have, is told when that is over; one that is gone needs not be told. Until all are, the
 //! transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for
-//! which Kafka waits. Here it is over before the answer to EndTxn is written, where Kafka takes some milliseconds
-//! more; a control holds the markers of an id back for as long as a test likes.
+//! which Kafka waits.
+//!
+//! Kafka answers EndTxn when it has decided, and tells the partitions then: who goes on at once is nearly always told
+//! CONCURRENT_TRANSACTIONS, for some milliseconds, and asks again. Here the partitions are told before the answer is
+//! written, unless there is a delay, which is set for all ids, or a test holds the markers of an id back.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::{ErrorCode, Str};
 
+use super::Transactions;
 use super::transaction::TransactionState;
 use crate::coordinators::{self, CoordinatorKind, OFFSETS_TOPIC, log};
 use crate::log::producers::Marker;
 use crate::state::State;
 
+/// The longest delay: more than any test waits, and no more than a clock can count.
+const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Tells the partitions of an id's transaction how it ends, now or after the delay that is set: it was just decided.
+pub(super) fn send(state: &mut State, id: &Str, now: Instant) {
+    let delay = state.transactions.marker_delay;
+    if !delay.is_zero() {
+        let due = now + delay;
+        state.transactions.delayed.insert(id.clone(), due);
+        super::sweep::when_sent(state, id, due);
+    }
+    tell(state, id, now);
+}
+
+/// Sets how long it takes from now on until the partitions of a transaction are told how it ends.
+pub(crate) fn delay(state: &mut State, delay: Duration) {
+    state.transactions.marker_delay = delay.min(LONGEST_DELAY);
+}
+
 /// Tells the partitions of an id's transaction how it ends, as far as they can be told, if it is about to end.
 pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
     let Some(transaction) = state.transactions.by_id.get(id).filter(|txn| txn.state().is_preparing()) else { return };
     let index = coordinators::partition_for(id);
-    if state.transactions.held.contains(id) || state.transactions.is_loading(index, now) {
+    let Transactions { held, delayed, .. } = &state.transactions;
+    let is_delayed = delayed.get(id).is_some_and(|due| now < *due);
+    if is_delayed || held.contains(id) || state.transactions.is_loading(index, now) {
         return;
     }
+    state.transactions.delayed.remove(id);
     let Some(coordinator) = state.topics.partition(CoordinatorKind::Transaction.topic(), index) else { return };
     let Some(coordinator_node) = coordinator.leader else { return };
     let producer = transaction.producer();

@@ -14,12 +14,12 @@ pub(crate) mod verification;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::coordinator::transaction::TransactionLogValue;
 use krafka_protocol::{ErrorCode, Str};
 
-pub(crate) use markers::{tell_all, write as write_marker};
+pub(crate) use markers::{delay as delay_markers, tell_all, write as write_marker};
 pub(crate) use pending_offsets::PendingOffsets;
 pub(crate) use sweep::{Timer, timer_fired};
 pub use transaction::TransactionState;
@@ -39,6 +39,10 @@ pub(crate) struct Transactions {
     by_id: BTreeMap<Str, Transaction>,
     /// The ids whose partitions are not told of an end: a test holds the markers back.
     held: BTreeSet<Str>,
+    /// How long it takes until the partitions are told of an end.
+    marker_delay: Duration,
+    /// The ids whose partitions are not told yet, and when they will be.
+    delayed: BTreeMap<Str, Instant>,
     /// The ids with a change under way that their coordinators cannot write, and never finish.
     unwritable: BTreeSet<Str>,
     /// The partitions of `__transaction_state` that their leaders are reading, and until when.
@@ -235,7 +239,7 @@ pub(crate) fn end(
         Ended::Repeated(producer) => Ok(producer),
         Ended::Decided(producer) => {
             log::write_transaction(state, id, now);
-            markers::tell(state, id, now);
+            markers::send(state, id, now);
             Ok(producer)
         }
     }
@@ -248,7 +252,7 @@ fn abort(state: &mut State, node: i32, id: &Str, now: Instant) {
     if let Some(transaction) = transactions.by_id.get_mut(id) {
         transaction.fence(protocol, wall_ms, || ids.allocate(node).producer_id);
         log::write_transaction(state, id, now);
-        markers::tell(state, id, now);
+        markers::send(state, id, now);
     }
 }
 

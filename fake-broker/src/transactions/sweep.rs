@@ -22,6 +22,8 @@ pub(crate) enum Timer {
     Sweep,
     /// A coordinator has read its partition.
     Loaded,
+    /// The markers of an id have been on their way for long enough.
+    Sent(Str),
 }
 
 /// Does what is due.
@@ -36,6 +38,7 @@ pub(crate) fn timer_fired(state: &mut State, timer: &Timer, now: Instant) {
             state.transactions.loading.retain(|_, until| now < *until);
             markers::tell_all(state, now);
         }
+        Timer::Sent(id) => markers::tell(state, id, now),
     }
 }
 
@@ -51,6 +54,11 @@ pub(super) fn ensure(state: &mut State, now: Instant) {
 /// Sets a timer for when a coordinator will have read its partition.
 pub(super) fn when_loaded(state: &mut State, at: Instant) {
     state.timers.set(at, timers::Timer::Transaction(Timer::Loaded));
+}
+
+/// Sets a timer for when the markers of an id will have arrived.
+pub(super) fn when_sent(state: &mut State, id: &Str, at: Instant) {
+    state.timers.set(at, timers::Timer::Transaction(Timer::Sent(id.clone())));
 }
 
 fn abort_overdue(state: &mut State, now: Instant) {

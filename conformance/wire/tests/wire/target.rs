@@ -103,6 +103,14 @@ pub(crate) fn run_on_three(test: impl AsyncFnOnce(Target)) {
     }
 }
 
+/// Runs a test on the real broker, or on a fake with settings in which it does what the broker does.
+pub(crate) fn run_with(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target)) {
+    match Target::named_by(BOOTSTRAP) {
+        Some(target) => run_on(target, test),
+        None => on_fake(as_asked(builder), async |target, _| test(target).await),
+    }
+}
+
 /// Runs a test on a listener that asks for SASL: the one at `KRAFKA_BOOTSTRAP_SASL`, whose users must be the builder's,
 /// or that of a fake.
 pub(crate) fn run_on_sasl(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target)) {

@@ -49,6 +49,33 @@ fn held_markers_keep_the_transaction_near_its_end() {
     });
 }
 
+/// Markers that are late are the same to the producer, and need nobody to let them go.
+#[test]
+fn late_markers_end_the_transaction_by_themselves() {
+    let builder = FakeCluster::builder().marker_delay(Duration::from_millis(50));
+    on_fake(builder, async |target, fake| {
+        let topic = target.topic(1).await;
+        let mut producer = Producer::new(&target).await;
+        producer.add(&topic.name, &[0]).await;
+        producer.send(PLAIN_PRODUCE, &topic, 0, &["v"]).await.expect("appended");
+        assert_eq!(producer.ends(PLAIN_END, true).await, "NONE");
+
+        tokio::time::sleep(Duration::from_millis(49)).await;
+        assert_eq!(producer.add(&topic.name, &[0]).await, "CONCURRENT_TRANSACTIONS");
+        assert_eq!(state(&fake, &producer), TransactionState::PrepareCommit);
+        fake.move_transaction_coordinator(&producer.name, 1);
+        assert_eq!(state(&fake, &producer), TransactionState::PrepareCommit, "a move makes it no faster");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        assert_eq!(state(&fake, &producer), TransactionState::CompleteCommit);
+        assert_eq!(committed_values(&mut producer.broker, &topic).await, ["v"]);
+
+        fake.delay_markers(Duration::ZERO);
+        assert_eq!(producer.add(&topic.name, &[0]).await, "NONE");
+        assert_eq!(producer.ends(PLAIN_END, false).await, "NONE");
+        assert_eq!(state(&fake, &producer), TransactionState::CompleteAbort);
+    });
+}
+
 /// TX-06: the next transaction's first batch is told to come again, in the code that its client understands.
 #[test]
 fn held_markers_hold_the_next_batch_back() {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use krafka_fake_broker::KafkaVersion;
+use krafka_fake_broker::{FakeCluster, KafkaVersion};
 use krafka_protocol::ErrorCode;
 
-use crate::target::{Target, Topic, run};
+use crate::target::{Target, Topic, run, run_with};
 use crate::transactional::{END, PLAIN_END, PLAIN_PRODUCE, PRODUCE, Producer, committed_values, read};
 
 /// Producers have an epoch for each transaction since then.
@@ -226,5 +226,43 @@ fn last_epoch_ends_with_the_next_producer_id() {
         producer.send_when_ready(&topic, 0, &["too"]).await;
         producer.finish(END, true).await;
         assert_eq!(committed_values(&mut producer.broker, &topic).await, ["kept", "too"]);
+    });
+}
+
+/// TX-05, TX-06, TX-09: an end is answered when it is decided, and the partitions are told behind it. Whatever the
+/// producer asks meanwhile is answered CONCURRENT_TRANSACTIONS, and done when it asks again.
+#[test]
+fn who_goes_on_right_behind_an_end_has_to_come_again() {
+    run_with(FakeCluster::builder().marker_delay(Duration::from_millis(5)), async |target| {
+        let topic = target.topic(1).await;
+        let mut producer = Producer::new(&target).await;
+        let mut told_to_come_again = [0; 3];
+        for turn in 0..60 {
+            producer.add_when_ready(&topic.name, 0).await;
+            producer.send_end(PLAIN_END, turn % 2 == 0).await;
+            // The next request is there before the end is answered.
+            let next = turn % 3;
+            match next {
+                0 => producer.send_add(&topic.name).await,
+                1 => producer.send_end(PLAIN_END, turn % 2 == 0).await,
+                _ => producer.send_init().await,
+            }
+
+            assert_eq!(producer.receive_end(PLAIN_END).await, "NONE");
+            let answer = match next {
+                0 => producer.receive_add().await,
+                1 => producer.receive_end(PLAIN_END).await,
+                _ => producer.receive_init().await,
+            };
+
+            match answer {
+                "NONE" => {}
+                "CONCURRENT_TRANSACTIONS" => told_to_come_again[next] += 1,
+                other => panic!("{other}"),
+            }
+            producer.settled().await;
+            producer.begin().await;
+        }
+        assert!(told_to_come_again.iter().all(|&times| times > 0), "{told_to_come_again:?}");
     });
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use krafka_protocol::api::add_offsets_to_txn::AddOffsetsToTxnRequest;
-use krafka_protocol::api::add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnTopic};
+use krafka_protocol::api::add_partitions_to_txn::{
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic,
+};
 use krafka_protocol::api::describe_transactions::{DescribeTransactionsRequest, TransactionState};
 use krafka_protocol::api::end_txn::{EndTxnRequest, EndTxnResponse};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchTopic, PartitionData};
@@ -80,15 +82,34 @@ impl Producer {
 
     /// Asks for an identity once, with what it is believed to be.
     pub(crate) async fn init(&mut self, expected: Option<(i64, i16)>) -> InitProducerIdResponse {
+        let request = self.init_request(expected);
+        self.coordinator.call(request, INIT).await
+    }
+
+    fn init_request(&self, expected: Option<(i64, i16)>) -> InitProducerIdRequest {
         let (producer_id, producer_epoch) = expected.unwrap_or((-1, -1));
-        let request = InitProducerIdRequest {
+        InitProducerIdRequest {
             transactional_id: Some(self.name.clone()),
             transaction_timeout_ms: self.timeout_ms,
             producer_id,
             producer_epoch,
             ..InitProducerIdRequest::default()
-        };
-        self.coordinator.call(request, INIT).await
+        }
+    }
+
+    /// Asks for an identity, and does not wait for it.
+    pub(crate) async fn send_init(&mut self) {
+        let request = self.init_request(None);
+        self.coordinator.send(request, INIT).await;
+    }
+
+    /// The error of the oldest request without an answer, for an identity, which is taken if there is one.
+    pub(crate) async fn receive_init(&mut self) -> &'static str {
+        let answer = self.coordinator.receive::<InitProducerIdRequest>(INIT).await;
+        if answer.error_code == 0 {
+            (self.id, self.epoch) = (answer.producer_id, answer.producer_epoch);
+        }
+        ErrorCode(answer.error_code).name()
     }
 
     /// Adds partitions of a topic to the transaction: what is answered for the one with the lowest number.
@@ -97,18 +118,30 @@ impl Producer {
     }
 
     pub(crate) async fn add_in(&mut self, version: i16, topic: &str, partitions: &[i32]) -> &'static str {
-        let request = AddPartitionsToTxnRequest {
+        let request = self.add_request(topic, partitions);
+        let answer = self.coordinator.call(request, version).await;
+        first_added(&answer)
+    }
+
+    fn add_request(&self, topic: &str, partitions: &[i32]) -> AddPartitionsToTxnRequest {
+        AddPartitionsToTxnRequest {
             v3_and_below_transactional_id: self.name.clone(),
             v3_and_below_producer_id: self.id,
             v3_and_below_producer_epoch: self.epoch,
             v3_and_below_topics: vec![AddPartitionsToTxnTopic { name: topic.into(), partitions: partitions.to_vec() }],
             ..AddPartitionsToTxnRequest::default()
-        };
-        let answer = self.coordinator.call(request, version).await;
-        // Kafka answers in an order of its own.
-        let results = &answer.results_by_topic_v3_and_below[0].results_by_partition;
-        let first = results.iter().min_by_key(|result| result.partition_index).expect("a result for each");
-        ErrorCode(first.partition_error_code).name()
+        }
+    }
+
+    /// Adds partition 0 of a topic to the transaction, and does not wait for the answer.
+    pub(crate) async fn send_add(&mut self, topic: &str) {
+        let request = self.add_request(topic, &[0]);
+        self.coordinator.send(request, ADD).await;
+    }
+
+    /// The error of the oldest request without an answer, to add a partition.
+    pub(crate) async fn receive_add(&mut self) -> &'static str {
+        first_added(&self.coordinator.receive::<AddPartitionsToTxnRequest>(ADD).await)
     }
 
     /// Adds a partition, and waits while the last transaction ends.
@@ -176,13 +209,24 @@ impl Producer {
 
     /// Ends the transaction: one request, one answer.
     pub(crate) async fn end(&mut self, version: i16, committed: bool) -> EndTxnResponse {
+        self.send_end(version, committed).await;
+        self.coordinator.receive::<EndTxnRequest>(version).await
+    }
+
+    /// Ends the transaction, and does not wait for the answer.
+    pub(crate) async fn send_end(&mut self, version: i16, committed: bool) {
         let request = EndTxnRequest {
             transactional_id: self.name.clone(),
             producer_id: self.id,
             producer_epoch: self.epoch,
             committed,
         };
-        self.coordinator.call(request, version).await
+        self.coordinator.send(request, version).await;
+    }
+
+    /// The error of the oldest request without an answer, an end.
+    pub(crate) async fn receive_end(&mut self, version: i16) -> &'static str {
+        ErrorCode(self.coordinator.receive::<EndTxnRequest>(version).await.error_code).name()
     }
 
     /// The error of an end.
@@ -216,6 +260,13 @@ impl Producer {
         let request = DescribeTransactionsRequest { transactional_ids: vec![self.name.clone()] };
         self.coordinator.call(request, 0).await.transaction_states.remove(0)
     }
+}
+
+/// What is answered for the partition with the lowest number: Kafka answers in an order of its own.
+fn first_added(answer: &AddPartitionsToTxnResponse) -> &'static str {
+    let results = &answer.results_by_topic_v3_and_below[0].results_by_partition;
+    let first = results.iter().min_by_key(|result| result.partition_index).expect("a result for each");
+    ErrorCode(first.partition_error_code).name()
 }
 
 /// A batch of a producer, of a transaction or not.
