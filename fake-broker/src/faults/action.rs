@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -172,12 +172,12 @@ impl Action {
         }
     }
 
-    /// Whether it can be said in this API and version.
-    pub(crate) fn can_act_on(&self, cx: &Context, after_handling: bool) -> bool {
+    /// Whether it can be said to this request, in its version.
+    pub(crate) fn can_act_on(&self, cx: &Context, request: &AnyRequest, after_handling: bool) -> bool {
         match self {
             // A Metadata answer before version 13 has no room for the error.
             Self::Rebootstrap => cx.key == ApiKey::Metadata && cx.version >= 13,
-            Self::FenceEpoch => super::fencing::fencing(cx.key).is_some(),
+            Self::FenceEpoch => super::fencing::carries_epoch(request),
             Self::ReplyError(Code(code)) if after_handling => after_apply::can_give(cx.key, *code),
             Self::Hint(hint) => hint.fits(cx.key, cx.version),
             _ => true,

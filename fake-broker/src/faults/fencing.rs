@@ -1,6 +1,7 @@
 //! How a client's epoch becomes one of the past.
 
-use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
+use krafka_protocol::records::Batches;
+use krafka_protocol::{AnyRequest, AnyResponse, ApiKey, ErrorCode};
 
 /// What fences the client of an API.
 pub(crate) enum Fencing {
@@ -23,6 +24,14 @@ pub(crate) fn fencing(key: ApiKey) -> Option<Fencing> {
         ApiKey::ConsumerGroupHeartbeat => Some(Fencing::Code(ErrorCode::FENCED_MEMBER_EPOCH)),
         _ => None,
     }
+}
+
+/// Whether a request tells an epoch that can become one of the past: that of a producer without an id does not.
+pub(crate) fn carries_epoch(request: &AnyRequest) -> bool {
+    let AnyRequest::Produce(produce) = request else { return fencing(request.key()).is_some() };
+    let records = produce.topic_data.iter().flat_map(|topic| &topic.partition_data).filter_map(|it| it.records.clone());
+    let mut batches = records.flat_map(Batches::new).flatten();
+    batches.any(|batch| batch.header().producer_id >= 0)
 }
 
 /// Makes an answer that of a broker to a client that must forget the cluster it knows (KIP-1102).

@@ -151,7 +151,7 @@ impl ActiveRule {
     ) {
         let is_meant = self.is_awake(cx.now)
             && self.text.when.matches(cx, request, entities)
-            && self.text.action.can_act_on(cx, self.text.after_handling);
+            && self.text.action.can_act_on(cx, request, self.text.after_handling);
         if is_meant && self.counts(chance) {
             self.act(cx, entities, verdict);
         }

@@ -64,7 +64,7 @@ impl RuleBuilder {
     /// Makes the client's epoch one of the past. For Fetch, ListOffsets and OffsetForLeaderEpoch the leader is elected
     /// again just before, so a client that tells the epoch it knows gets FENCED_LEADER_EPOCH. Produce is answered
     /// INVALID_PRODUCER_EPOCH, InitProducerId PRODUCER_FENCED, and a group's SyncGroup, Heartbeat and OffsetCommit
-    /// ILLEGAL_GENERATION.
+    /// ILLEGAL_GENERATION. Records of a producer that is not idempotent carry no epoch: the rule does not act on them.
     #[track_caller]
     pub fn fence_epoch(self) -> Rule {
         self.install(Action::FenceEpoch)

@@ -25,7 +25,13 @@ fn run(test: impl AsyncFnOnce(Target, FakeCluster)) {
 
 /// Writes a record to both partitions.
 fn produce() -> ProduceRequest {
-    let partition = |index| PartitionProduceData { index, records: Some(batch(-1, -1, -1, 1)) };
+    produce_by(-1)
+}
+
+/// Records for both partitions by a producer with an id, or by one that has none and is not idempotent.
+fn produce_by(id: i64) -> ProduceRequest {
+    let epoch = if id < 0 { -1 } else { 0 };
+    let partition = |index| PartitionProduceData { index, records: Some(batch(id, epoch, i32::from(epoch), 1)) };
     let topic = TopicProduceData {
         name: Str::from_static(TOPIC),
         partition_data: vec![partition(0), partition(1)],
@@ -357,7 +363,8 @@ fn fenced_epoch_is_an_error_for_a_producer() {
         let mut wire = target.connect().await;
         fake.when(ApiKey::Produce).partition(TOPIC, 1).fence_epoch();
 
-        assert_eq!(produce_errors(&wire.call(produce(), 9).await), ["NONE", "INVALID_PRODUCER_EPOCH"]);
+        assert_eq!(produce_errors(&wire.call(produce(), 9).await), ["NONE"; 2], "who has no epoch is not fenced");
+        assert_eq!(produce_errors(&wire.call(produce_by(7), 9).await), ["NONE", "INVALID_PRODUCER_EPOCH"]);
     });
 }
 
