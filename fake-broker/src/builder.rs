@@ -101,7 +101,7 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// If the name is invalid, or there are no partitions.
+    /// If the name is invalid, or collides with another one's (`a.b` with `a_b`), or there are no partitions.
     #[track_caller]
     pub fn topic(mut self, name: impl Into<Str>, partitions: i32) -> Self {
         let name = name.into();
@@ -110,6 +110,9 @@ impl FakeClusterBuilder {
         }
         assert!(partitions > 0, "the topic {name} needs at least one partition, not {partitions}");
         self.topics.retain(|(other, _)| *other != name);
+        if let Some((other, _)) = self.topics.iter().find(|(other, _)| topics::collide(&name, other)) {
+            panic!("{}", topics::collision(&name, other));
+        }
         self.topics.push((name, partitions));
         self
     }

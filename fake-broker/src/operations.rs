@@ -222,6 +222,9 @@ impl State {
                 if self.topics.by_name(topic).is_some() {
                     return Err(format!("the topic {topic} exists already"));
                 }
+                if let Some(other) = self.topics.colliding(topic) {
+                    return Err(topics::collision(topic, other));
+                }
                 if !(1..=MAX_PARTITIONS).contains(partitions) {
                     return Err(format!("the topic {topic} needs from 1 to {MAX_PARTITIONS} partitions"));
                 }

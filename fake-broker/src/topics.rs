@@ -90,9 +90,7 @@ impl Topics {
 
     /// The topic whose name differs from `name` only in dots and underscores: Kafka's metrics take the two for one.
     pub(crate) fn colliding(&self, name: &str) -> Option<&Str> {
-        let unify = |name: &str| name.replace('.', "_");
-        let unified = unify(name);
-        self.ids.keys().find(|other| other.contains(['.', '_']) && unify(other) == unified)
+        self.ids.keys().find(|other| collide(name, other))
     }
 }
 
@@ -126,6 +124,17 @@ impl Topic {
     pub(crate) fn indexed(&self) -> impl Iterator<Item = (i32, &Partition)> {
         (0_i32..).zip(&self.partitions)
     }
+}
+
+/// Whether two names are one to Kafka's metrics: they differ only in dots and underscores.
+pub(crate) fn collide(name: &str, other: &str) -> bool {
+    let unified = |name: &str| name.bytes().map(|byte| if byte == b'.' { b'_' } else { byte }).collect::<Vec<_>>();
+    name.contains(['.', '_']) && unified(name) == unified(other)
+}
+
+/// What Kafka says of a topic whose name collides with one that is there.
+pub(crate) fn collision(name: &str, other: &str) -> String {
+    format!("Topic '{name}' collides with existing topic: {other}")
 }
 
 /// Says what is wrong with a topic's name, in Kafka's words.
@@ -164,6 +173,14 @@ mod tests {
         assert!(validate_name("orders.eu-1_x").is_ok());
         for name in ["", ".", "..", "a b", "ü", &"x".repeat(250)] {
             assert!(validate_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn dots_and_underscores_are_one() {
+        assert!(collide("a.b_c", "a_b.c") && collide("a.b", "a.b"));
+        for (one, other) in [("a.b", "a-b"), ("ab", "ab"), ("a.b", "a.bc")] {
+            assert!(!collide(one, other), "{one} {other}");
         }
     }
 }

@@ -12,7 +12,7 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If the name is invalid or taken, or there are no partitions.
+    /// If the name is invalid or taken, or collides with one that is (`a.b` with `a_b`), or there are no partitions.
     #[track_caller]
     pub fn create_topic(&self, name: &str, partitions: i32) {
         self.expect(Operation::CreateTopic { topic: name.to_owned(), partitions });

@@ -68,8 +68,7 @@ fn create(
         return Err((ErrorCode::TOPIC_ALREADY_EXISTS, format!("Topic '{}' already exists.", topic.name)));
     }
     if let Some(other) = state.topics.colliding(&topic.name) {
-        let text = format!("Topic '{}' collides with existing topic: {other}", topic.name);
-        return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, text));
+        return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, topics::collision(&topic.name, other)));
     }
     let given = configs(state, topic)?;
     let assignments = if topic.assignments.is_empty() { place(state, topic)? } else { manual(state, topic)? };

@@ -97,7 +97,8 @@ fn by_name(state: &mut State, cx: &Context, name: Str, create: bool) -> Metadata
     if topics::validate_name(&name).is_err() {
         return failed(Some(name), Uuid::ZERO, ErrorCode::INVALID_TOPIC_EXCEPTION);
     }
-    if create {
+    // What collides with another name is refused by the controller, of which the client hears nothing.
+    if create && state.topics.colliding(&name).is_none() {
         let (partitions, replication_factor) = (state.config.default_partitions, state.config.replication_factor);
         state.add_topic(name.clone(), partitions, replication_factor);
     }
