@@ -1,7 +1,7 @@
 //! The control port: the examples of its page, run as they stand there.
 
 use krafka_fake_broker::FakeCluster;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -157,11 +157,66 @@ async fn what_is_refused_is_named() {
         ("DELETE", "/snapshots/7", "", "there is no snapshot 7"),
         ("GET", "/history?api=Fetsch", "", "there is no API called `Fetsch`"),
         ("POST", "/topics/orders/0/records", "{\"value\": 1}", "bytes are a text, or {\"base64\": \"…\"}"),
+        (
+            "POST",
+            "/topics/orders/0/records",
+            "{\"headers\": [\"a\"]}",
+            "expected an array of 2 elements, found the text",
+        ),
+        ("POST", "/topics/orders/0/records", "[]", "expected an object, found "),
+        ("POST", "/cluster", "{\"create_topic\": {\"topic\": \"a.b\"}}", ""),
+        (
+            "POST",
+            "/cluster",
+            "{\"create_topic\": {\"topic\": \"a_b\"}}",
+            "Topic 'a_b' collides with existing topic: a.b",
+        ),
+        ("POST", "/cluster", "{\"create_topic\": \"orders\"}", "expected an object, found the text \"orders\""),
+        ("POST", "/cluster", "{\"explode\": {}}", "unknown name `explode`, expected one of `create_topic`"),
     ];
     for (method, path, body, reason) in cases {
         let (_, answer) = ask(&address, method, path, body).await;
-        assert!(answer["error"].as_str().expect("an error").starts_with(reason), "{method} {path}: {answer}");
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.starts_with(reason) && error.is_empty() == reason.is_empty(), "{method} {path}: {answer}");
     }
+}
+
+/// A record is written as it is shown: with headers, without a key, with a time of its own.
+#[tokio::test]
+async fn record_is_written_as_it_is_shown() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let written = json!({
+        "key": null,
+        "value": {"base64": "/w=="},
+        "headers": [["trace", "7f3a"], ["trace", {"base64": "/w=="}], ["none", null]],
+        "timestamp": 1_700_000_000_000_i64,
+    });
+
+    let (status, answer) = ask(&address, "POST", "/topics/orders/0/records", &written.to_string()).await;
+    assert_eq!((status, answer), (201, json!({"offset": 0})));
+
+    let (_, shown) = ask(&address, "GET", "/topics/orders/0/records", "").await;
+    let mut expected = written;
+    expected["offset"] = json!(0);
+    assert_eq!(shown, json!([expected]));
+}
+
+/// Offsets that a test commits make the group, as the first commit of a consumer that has no members beside it does.
+#[tokio::test]
+async fn commit_makes_the_group() {
+    let fake = FakeCluster::builder().topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    let offset = "{\"topic\": \"orders\", \"partition\": 0, \"offset\": 1}";
+    assert_eq!(ask(&address, "POST", "/groups/audit/offsets", offset).await.0, 200);
+
+    let (_, groups) = ask(&address, "GET", "/groups", "").await;
+    let listed = json!({"group_id": "audit", "protocol_type": "", "group_state": "Empty", "group_type": "classic"});
+    assert_eq!(groups, json!([listed]));
+    let (_, group) = ask(&address, "GET", "/groups/audit", "").await;
+    assert_eq!(group["described"]["group_state"], "Empty");
+    assert_eq!(group["committed"]["orders"]["0"]["offset"], 1);
 }
 
 /// A rule that could never act is refused, so that no test waits for it.

@@ -19,6 +19,7 @@ use crate::timers::Timer;
 /// The errors with which Kafka says that a request is wrong in itself.
 const BLAMES: &[ErrorCode] = &[
     ErrorCode::CORRUPT_MESSAGE,
+    ErrorCode::INVALID_TOPIC_EXCEPTION,
     ErrorCode::INVALID_FETCH_SIZE,
     ErrorCode::INVALID_REQUIRED_ACKS,
     ErrorCode::ILLEGAL_SASL_STATE,

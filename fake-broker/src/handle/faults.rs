@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::FakeCluster;
 use crate::faults::{Apis, Book, Node, Rule, RuleBuilder, RuleText};
 use crate::history::History;
+use crate::json_words;
 use crate::state::State;
 
 impl FakeCluster {
@@ -76,7 +77,7 @@ impl FakeCluster {
     ///
     /// What is wrong with it, with the name of the field.
     pub fn install_json(&self, rule: &str) -> Result<Rule, String> {
-        self.install(serde_json::from_str(rule).map_err(|error| error.to_string())?)
+        self.install(serde_json::from_str(rule).map_err(|error| json_words::explain(&error))?)
     }
 
     /// Puts a rule to work.

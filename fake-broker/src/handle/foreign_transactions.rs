@@ -9,11 +9,10 @@ use krafka_protocol::api::add_partitions_to_txn::{AddPartitionsToTxnRequest, Add
 use krafka_protocol::api::end_txn::EndTxnRequest;
 use krafka_protocol::api::init_producer_id::InitProducerIdRequest;
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
-use krafka_protocol::compression::Compressor;
-use krafka_protocol::records::{BatchBuilder, Stamp};
+use krafka_protocol::records::Stamp;
 use krafka_protocol::{AnyRequest, ErrorCode, Request};
 
-use super::FakeCluster;
+use super::{FakeCluster, NewRecord};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::log::producers::ActiveProducer;
 use crate::producer_ids::IdAndEpoch;
@@ -33,13 +32,13 @@ impl FakeCluster {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use krafka_fake_broker::FakeCluster;
+    /// use krafka_fake_broker::{FakeCluster, NewRecord};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
     /// fake.begin_transaction("transfers", Duration::from_secs(60)).expect("an identity");
-    /// fake.append_to_transaction("transfers", "orders", 0, None, Some(b"tea")).expect("an offset");
+    /// fake.append_to_transaction("transfers", "orders", 0, &NewRecord::new().value("tea")).expect("an offset");
     /// assert_eq!(fake.last_stable_offset("orders", 0), Some(0));
     ///
     /// fake.end_transaction("transfers", true).expect("it is open");
@@ -78,8 +77,7 @@ impl FakeCluster {
         transactional_id: &str,
         topic: &str,
         partition: i32,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
+        record: &NewRecord,
     ) -> Result<i64, ErrorCode> {
         self.control(|state, now| {
             let node = coordinator(state, transactional_id)?;
@@ -96,10 +94,7 @@ impl FakeCluster {
             checked(added[0].results_by_partition[0].partition_error_code)?;
 
             let (leader, base_sequence) = next_sequence(state, topic, partition, producer)?;
-            let mut batch = BatchBuilder::new();
-            let fits = batch.try_append::<&str, &[u8]>(state.clock.millis(now), key, value, &[]);
-            fits.map_err(|_| ErrorCode::MESSAGE_TOO_LARGE)?;
-            let mut sealed = batch.seal(&mut Compressor::none()).map_err(|_| ErrorCode::INVALID_RECORD)?;
+            let mut sealed = record.to_batch(state.clock.millis(now)).map_err(|_| ErrorCode::MESSAGE_TOO_LARGE)?;
             let IdAndEpoch { producer_id, producer_epoch } = producer;
             sealed.stamp(Stamp { producer_id, producer_epoch, base_sequence, transactional: true });
             let data = PartitionProduceData { index: partition, records: Some(sealed.bytes()) };

@@ -7,7 +7,7 @@ use krafka_protocol::Str;
 use super::FakeCluster;
 use crate::coordinators::log::{self, Commit};
 use crate::coordinators::{self, CoordinatorKind};
-use crate::groups::{self, GroupView};
+use crate::groups::{self, Committer, GroupView};
 use crate::offsets::Committed;
 
 impl FakeCluster {
@@ -35,7 +35,8 @@ impl FakeCluster {
         })
     }
 
-    /// Commits an offset for a group, as its members do, whether there are any or not.
+    /// Commits an offset for a group, whether it has members or not. A group that is not there is made by it, without
+    /// members, as by the first commit of a consumer that manages its partitions itself.
     ///
     /// **Unstable:** may change in any release.
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
@@ -43,6 +44,18 @@ impl FakeCluster {
         self.control(|state, now| {
             coordinators::ensure_topic(state, CoordinatorKind::Group);
             let (group, topic) = (Str::from(group), Str::from(topic));
+            let by = Committer {
+                group_id: &group,
+                member_id: &Str::default(),
+                instance_id: None,
+                epoch: -1,
+                version: 0,
+                is_transactional: false,
+            };
+            let (groups, image) = groups::at(state, -1);
+            // Who is at work there would refuse it; a test may all the same.
+            let _ = groups.check_commit(&image, &by, now);
+            groups::settle(state, &group, now);
             state.offsets.commit(now, None, &group, &topic, partition, committed.clone());
             let commit = Commit { topic, partition, committed, expires_ms: None };
             log::write_commits(state, &group, &[commit], None, now);

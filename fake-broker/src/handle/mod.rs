@@ -7,6 +7,7 @@ mod groups;
 mod leaders;
 mod listeners;
 mod logins;
+mod new_record;
 mod nodes;
 mod records;
 mod snapshots;
@@ -15,6 +16,7 @@ mod topics;
 mod transactions;
 mod wait;
 
+pub use new_record::NewRecord;
 pub use records::StoredRecord;
 
 use std::collections::BTreeMap;
@@ -140,6 +142,11 @@ impl FakeCluster {
         self.running.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 
+    /// A handle that does not keep the cluster alive.
+    pub(crate) fn downgrade(&self) -> WeakCluster {
+        WeakCluster { running: Arc::downgrade(&self.running) }
+    }
+
     /// Opens the control port, over which a test in any language breaks the cluster on purpose and looks into it: HTTP
     /// with JSON, as `CONTROL.md` describes. Returns where it is. It closes with the cluster.
     ///
@@ -153,7 +160,7 @@ impl FakeCluster {
     ///
     /// A dropped future leaves nothing behind.
     pub async fn serve_control(&self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let (port, address) = control::bind(WeakCluster { running: Arc::downgrade(&self.running) }, address).await?;
+        let (port, address) = control::bind(self.downgrade(), address).await?;
         self.keep(tokio::spawn(port).abort_handle());
         Ok(address)
     }

@@ -3,10 +3,10 @@
 use std::ops::Deref;
 
 use krafka_protocol::Bytes;
-use krafka_protocol::compression::{Compression, Compressor, Decompressor};
-use krafka_protocol::records::{BatchBuilder, Batches, Record};
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::{Batches, Record};
 
-use super::FakeCluster;
+use super::{FakeCluster, NewRecord};
 
 /// A record in a topic, and the partition that it is in. It is used as the record.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,11 +74,21 @@ impl FakeCluster {
     /// If there is no such partition.
     #[track_caller]
     pub fn append(&self, topic: &str, partition: i32, key: Option<&[u8]>, value: Option<&[u8]>) -> i64 {
+        self.append_record(topic, partition, &NewRecord::of(key, value))
+    }
+
+    /// Appends a record with headers, or with another time than that of now, as if a producer had sent it, and returns
+    /// its offset.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    #[track_caller]
+    pub fn append_record(&self, topic: &str, partition: i32, record: &NewRecord) -> i64 {
         let now_ms = self.control(|state, now| state.clock.millis(now));
-        let mut batch = BatchBuilder::new();
-        batch.try_append::<&str, &[u8]>(now_ms, key, value, &[]).expect("the record fits into a batch");
-        let mut compressor = Compressor::new(Compression::None, None).expect("no codec is always there");
-        let mut sealed = batch.seal(&mut compressor).expect("the batch has a record");
+        let mut sealed = record.to_batch(now_ms).expect("the record fits into a batch");
         self.append_batch(topic, partition, sealed.bytes())
     }
 

@@ -171,6 +171,14 @@ fn rules_come_from_json_and_name_what_is_wrong_with_it() {
             (r#"{"do": {"change_cluster": {"crash": {"nod": 1}}}}"#, "unknown field `nod`"),
             (r#"{"do": "refuse"}"#, "is for rules whose event is \"connect\""),
             (r#"{"do": "observe", "probability": 1.5}"#, "between 0 and 1"),
+            (
+                r#"{"do": "observe", "nth": "one"}"#,
+                "expected a whole number from 0 on that is not too large, found the text",
+            ),
+            (r#"{"do": {"change_cluster": {"crash": 1}}}"#, "expected an object, found the number `1`"),
+            (r#"["observe"]"#, "expected "),
+            (r#"{"when": {"topic": ["a"]}, "do": "observe"}"#, "expected a string, found an array"),
+            (r#"{"do": "explode"}"#, "unknown name `explode`, expected one of"),
             (r#"{"times": 1}"#, "missing field `do`"),
         ];
         for (text, reason) in wrong {
@@ -189,6 +197,9 @@ fn strict_cluster_complains_of_what_did_not_happen_and_of_what_kafka_refuses() {
             let blamed = wire.call(produce(7), 9).await.responses.remove(0).partition_responses.remove(0);
             assert_eq!(ErrorCode(blamed.error_code), ErrorCode::INVALID_REQUIRED_ACKS);
             wire.send(HeartbeatRequest::default(), 4).await;
+            let nameless = MetadataRequestTopic { name: Some("no name".into()), ..MetadataRequestTopic::default() };
+            let asked = MetadataRequest { topics: Some(vec![nameless]), ..MetadataRequest::default() };
+            target.connect().await.call(asked, 12).await;
             let mut wire = target.connect().await;
             wire.send_raw(&[0, 0, 0, 2, 0, 0]).await;
             assert!(wire.is_closed().await);
@@ -198,10 +209,11 @@ fn strict_cluster_complains_of_what_did_not_happen_and_of_what_kafka_refuses() {
     let panic = outcome.expect_err("it is strict");
     let words = panic.downcast_ref::<String>().expect("a text");
     let lines: Vec<&str> = words.lines().skip(1).collect();
-    assert_eq!(lines.len(), 3, "{words}");
+    assert_eq!(lines.len(), 4, "{words}");
     assert_eq!(lines[0], "a rule never acted: Fetch for orders → observe");
     assert_eq!(lines[1], "Produce in version 9 was refused with INVALID_REQUIRED_ACKS");
-    assert!(lines[2].contains("a frame whose header cannot be read"), "{words}");
+    assert_eq!(lines[2], "Metadata in version 12 was refused with INVALID_TOPIC_EXCEPTION");
+    assert!(lines[3].contains("a frame whose header cannot be read"), "{words}");
 }
 
 #[test]

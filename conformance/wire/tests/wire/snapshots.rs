@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka_fake_broker::{FakeCluster, GroupState, TransactionState};
+use krafka_fake_broker::{FakeCluster, GroupState, NewRecord, TransactionState};
 use krafka_protocol::api::metadata::MetadataRequest;
 use krafka_protocol::{ApiKey, ErrorCode};
 
@@ -89,8 +89,8 @@ fn open_transaction_comes_back_and_can_be_ended() {
     on_fake(three(), async |target, fake| {
         let topic = orders(&target).await;
         fake.begin_transaction("t", 900 * SECOND).expect("an identity");
-        assert_eq!(fake.append_to_transaction("t", "orders", 0, None, Some(b"a")), Ok(0));
-        assert_eq!(fake.append_to_transaction("t", "orders", 0, None, Some(b"b")), Ok(1));
+        assert_eq!(fake.append_to_transaction("t", "orders", 0, &NewRecord::new().value("a")), Ok(0));
+        assert_eq!(fake.append_to_transaction("t", "orders", 0, &NewRecord::new().value("b")), Ok(1));
         let then = fake.snapshot();
         fake.end_transaction("t", false).expect("it is open");
 
@@ -115,7 +115,7 @@ fn clients_transaction_is_ended_from_outside() {
         let name = producer.name.to_string();
         assert_eq!(producer.add("orders", &[0]).await, "NONE");
         assert_eq!(producer.send(11, &topic, 0, &["a"]).await, Ok(0));
-        assert_eq!(fake.append_to_transaction(&name, "orders", 0, None, Some(b"b")), Ok(1));
+        assert_eq!(fake.append_to_transaction(&name, "orders", 0, &NewRecord::new().value("b")), Ok(1));
 
         fake.begin_transaction(&name, 60 * SECOND).expect("an identity");
 

@@ -5,6 +5,7 @@
 
 mod base64;
 mod http;
+mod record;
 mod routes;
 mod transactions;
 mod views;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::handle::{FakeCluster, WeakCluster};
@@ -28,6 +29,9 @@ const MAX_CONNECTIONS: usize = 256;
 
 /// How long it takes until connections are accepted again after one could not be.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// How long a connection may say nothing, or take for a request.
+const IDLE: Duration = Duration::from_secs(120);
 
 /// How long a client that was refused may go on to write.
 const LINGER: Duration = Duration::from_secs(2);
@@ -61,9 +65,11 @@ async fn accept(fake: WeakCluster, listener: TcpListener) {
     }
 }
 
-async fn serve(fake: WeakCluster, mut stream: TcpStream) -> io::Result<()> {
+async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
     let mut buffer = BytesMut::new();
-    while let Some(request) = http::read(&mut stream, &mut buffer).await? {
+    // Whoever forgets to close a connection does not keep others out for ever. Clients connect again.
+    while let Ok(read) = tokio::time::timeout(IDLE, http::read(&mut stream, &mut buffer)).await {
+        let Some(request) = read? else { return Ok(()) };
         let (reply, is_kept) = match request {
             Ok(request) => match fake.upgrade() {
                 Some(fake) => (answer(fake, &request).await, request.is_kept),
@@ -88,5 +94,33 @@ async fn answer(fake: FakeCluster, request: &http::Request) -> Reply {
         Ok(routes::Answer::Now(reply)) | Err(reply) => reply,
         Ok(routes::Answer::Node(fake)) => routes::add_node(&fake).await,
         Ok(routes::Answer::Wait(wait)) => wait.reply().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// A connection that is kept open for a next request that never comes is closed, and so is one that begins a
+    /// request and does not go on.
+    #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "a test counts the time that passes")]
+    async fn who_says_nothing_for_long_is_left() {
+        let fake = FakeCluster::builder().start_on_pipes();
+        for request in ["GET /nodes HTTP/1.1\r\n\r\n", "GET /nod"] {
+            let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+            let served = tokio::spawn(serve(fake.downgrade(), ours));
+            let began = tokio::time::Instant::now();
+            theirs.write_all(request.as_bytes()).await.expect("it is open");
+
+            let mut answer = String::new();
+            theirs.read_to_string(&mut answer).await.expect("it is closed in the end");
+
+            assert_eq!(answer.starts_with("HTTP/1.1 200 OK"), request.ends_with("\r\n\r\n"), "{answer}");
+            assert_eq!(began.elapsed().as_secs(), IDLE.as_secs());
+            served.await.expect("it does not panic").expect("nothing is broken");
+        }
     }
 }

@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::base64;
 use super::http::{Reply, Request};
+use super::record::RecordBody;
 use super::{transactions, views};
 use crate::faults::{Listed, Rule, RuleText};
 use crate::handle::FakeCluster;
+use crate::json_words;
 use crate::operations::Operation;
 
 /// How long a wait lasts that does not say.
@@ -49,15 +50,6 @@ struct WaitBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RecordBody {
-    #[serde(default)]
-    key: Option<Text>,
-    #[serde(default)]
-    value: Option<Text>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RequestBody {
     api: String,
     #[serde(default)]
@@ -66,14 +58,6 @@ struct RequestBody {
     version: Option<i16>,
     #[serde(default)]
     fields: Value,
-}
-
-/// Bytes: as text, or in base64 where they are none.
-#[derive(Deserialize)]
-#[serde(untagged, deny_unknown_fields, expecting = "bytes are a text, or {\"base64\": \"…\"}")]
-pub(super) enum Text {
-    Plain(String),
-    Base64 { base64: String },
 }
 
 #[derive(Deserialize)]
@@ -191,9 +175,8 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
         ("POST", ["topics", topic, partition, "records"]) => {
             known_query(request, &[])?;
             let partition = known_partition(&fake, topic, partition)?;
-            let RecordBody { key, value } = body(request)?;
-            let (key, value) = (bytes(key)?, bytes(value)?);
-            let offset = fake.append(topic, partition, key.as_deref(), value.as_deref());
+            let record = body::<RecordBody>(request)?.record()?;
+            let offset = fake.append_record(topic, partition, &record);
             Reply { status: 201, body: json!({ "offset": offset }) }
         }
         ("GET", ["groups"]) => Reply::ok(fake.look_at(views::groups)),
@@ -292,20 +275,18 @@ fn known_partition(fake: &FakeCluster, topic: &str, partition: &str) -> Result<i
     if is_there { Ok(index) } else { Err(Reply::error(404, format!("there is no partition {topic}-{index}"))) }
 }
 
-pub(super) fn bytes(text: Option<Text>) -> Result<Option<Vec<u8>>, Reply> {
-    match text {
-        None => Ok(None),
-        Some(Text::Plain(text)) => Ok(Some(text.into_bytes())),
-        Some(Text::Base64 { base64: text }) => {
-            base64::decode(&text).map(Some).ok_or_else(|| Reply::error(400, format!("`{text}` is not base64")))
-        }
-    }
-}
-
 /// Reads the body. An unknown field is refused by its name; an empty body is an object without fields.
+///
+/// # Errors
+///
+/// The answer to a body that is something else, which says what in words of JSON.
 pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
     let body: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
-    serde_json::from_slice(body).map_err(|error| Reply::error(400, error.to_string()))
+    // Or serde would take the fields in their order.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Reply::error(400, "expected an object, found an array"));
+    }
+    serde_json::from_slice(body).map_err(|error| Reply::error(400, json_words::explain(&error)))
 }
 
 fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::http::{Reply, Request};
-use super::routes::{Text, body, bytes, no_path};
+use super::record::{RecordBody, Text};
+use super::routes::{body, no_path};
 use super::views;
 use crate::handle::FakeCluster;
 
@@ -23,13 +24,17 @@ struct BeginBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RecordBody {
+struct WriteBody {
     topic: String,
     partition: i32,
     #[serde(default)]
     key: Option<Text>,
     #[serde(default)]
     value: Option<Text>,
+    #[serde(default)]
+    headers: Vec<(String, Option<Text>)>,
+    #[serde(default)]
+    timestamp: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -60,9 +65,9 @@ pub(super) fn route(
             Reply { status: 201, body: json!({ "producer_id": producer_id, "producer_epoch": producer_epoch }) }
         }
         ("POST", ["records"]) => {
-            let RecordBody { topic, partition, key, value } = body(request)?;
-            let (key, value) = (bytes(key)?, bytes(value)?);
-            let written = fake.append_to_transaction(id, &topic, partition, key.as_deref(), value.as_deref());
+            let WriteBody { topic, partition, key, value, headers, timestamp } = body(request)?;
+            let record = RecordBody { key, value, headers, timestamp }.record()?;
+            let written = fake.append_to_transaction(id, &topic, partition, &record);
             Reply { status: 201, body: json!({ "offset": written.map_err(refused)? }) }
         }
         ("POST", ["end"]) => {

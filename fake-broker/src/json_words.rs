@@ -1,0 +1,65 @@
+//! What is wrong with JSON that somebody wrote, in words of JSON: serde has Rust's.
+
+/// Says what is wrong.
+pub(crate) fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let (text, place) = text.split_at(text.rfind(" at line ").unwrap_or(text.len()));
+    if let Some(name) = text.strip_prefix("unknown variant ") {
+        return format!("unknown name {name}{place}");
+    }
+    let wrong = text.strip_prefix("invalid type: ").or_else(|| text.strip_prefix("invalid value: "));
+    match wrong.and_then(|wrong| wrong.split_once(", expected ")) {
+        Some((found, wanted)) => format!("expected {}, found {}{place}", wanted_words(wanted), found_words(found)),
+        None => {
+            let text = text.strip_prefix("invalid length ").map_or_else(
+                || text.to_owned(),
+                |rest| match rest.split_once(", expected ") {
+                    Some((length, wanted)) => format!("expected {}, found {length} elements", wanted_words(wanted)),
+                    None => text.to_owned(),
+                },
+            );
+            format!("{text}{place}")
+        }
+    }
+}
+
+/// What there should be.
+fn wanted_words(wanted: &str) -> String {
+    let is_number = |name: &str| {
+        let sizes = ["8", "16", "32", "64", "128", "size"];
+        name.strip_prefix(['u', 'i']).is_some_and(|size| sizes.contains(&size))
+    };
+    match wanted {
+        "variant identifier" => "a name".to_owned(),
+        "string or map" | "enum" => "a name, or an object of a name and its fields".to_owned(),
+        "a map" | "map" => "an object".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "unit" | "unit variant" => "nothing".to_owned(),
+        it if is_number(it) && it.starts_with('u') => "a whole number from 0 on that is not too large".to_owned(),
+        it if is_number(it) => "a whole number that is not too large".to_owned(),
+        it if it.starts_with("struct ") || it.starts_with("enum ") => "an object".to_owned(),
+        it if it.starts_with("newtype variant") || it.starts_with("tuple variant") => "a value".to_owned(),
+        it => match it.strip_prefix("a tuple of size ").or_else(|| it.strip_prefix("an array of length ")) {
+            Some(size) => format!("an array of {size} elements"),
+            None => it.to_owned(),
+        },
+    }
+}
+
+/// What there is.
+fn found_words(found: &str) -> String {
+    match found {
+        "sequence" => "an array".to_owned(),
+        "map" => "an object".to_owned(),
+        "unit value" | "null" => "null".to_owned(),
+        "unit variant" => "a name alone".to_owned(),
+        "newtype variant" | "struct variant" => "a name with fields".to_owned(),
+        it => match it.split_once(' ') {
+            Some(("integer" | "floating", rest)) => format!("the number {}", rest.trim_start_matches("point ")),
+            Some(("string", rest)) => format!("the text {rest}"),
+            Some(("boolean", rest)) => rest.to_owned(),
+            _ => it.to_owned(),
+        },
+    }
+}
