@@ -196,6 +196,13 @@ fn program_explains_what_it_does_not_understand() {
         (&["--control", "9092"], "--control takes an address with a port, such as 127.0.0.1:0, not '9092'"),
         (&["--seed", "-1"], "--seed takes a number from 0 on, not '-1'"),
         (&["--config", "num.partitions=0"], "num.partitions cannot be '0'"),
+        (&["--config", "node.id=7"], "node.id acts on nothing here: nodes are numbered from 1 on"),
+        (&["--config", "listeners=PLAINTEXT://:9092"], "listeners acts on nothing here"),
+        (&["--feature", "group.version"], "--feature takes NAME=LEVEL, not 'group.version'"),
+        (&["--feature", "group.version=7"], "--feature group.version=7: Kafka 4.4 has levels from 0 to 1 of it"),
+        (&["--feature", "share.version=1", "--as-version", "3.9"], "share.version=1: Kafka 3.9 has no such feature"),
+        (&["--marker-delay", "soon"], "--marker-delay takes a number of milliseconds, not 'soon'"),
+        (&["--topic", "a.b", "--topic", "a_b"], "Topic 'a_b' collides with existing topic: a.b"),
         (&["--topic", "a b"], "a b"),
         (&["--topic", "orders:many"], "many"),
         (&["--topic", "orders:1", "--topic", "orders:2"], "'orders' was given before"),
@@ -212,4 +219,18 @@ fn program_explains_what_it_does_not_understand() {
         assert_eq!(refused.wait().expect("it ends").code(), Some(2), "{arguments:?}");
         assert!(message.contains(expected), "{arguments:?}: {message}");
     }
+}
+
+/// Whoever reads the help may have seen enough, or have no room for it: that is an error, and no panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn program_that_cannot_print_says_so() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krafka-fake-broker"));
+    let output = command.arg("--help").stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output();
+
+    let output = output.expect("the program");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.starts_with("krafka-fake-broker: No space left"), "{message}");
 }

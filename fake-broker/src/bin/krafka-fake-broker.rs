@@ -3,12 +3,13 @@
 //! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, the addresses of further listeners and of the control
 //! port before it, and runs until its standard input closes or a signal asks it to end.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[cfg(feature = "tls")]
 use krafka_fake_broker::{ClientAuth, ServerTls};
@@ -39,8 +40,13 @@ Usage: krafka-fake-broker [OPTIONS]
                              then who it says. With --sasl there is a listener for both at once, too
   --config NAME=VALUE        set a config of all brokers by Kafka's name, as a broker's file does, such as
                              transaction.max.timeout.ms=60000; may be repeated
+  --feature NAME=LEVEL       begin with a feature at that level, such as group.version=0, as kafka-storage
+                             format does; may be repeated
   --racks RACK,…             the racks of the nodes, given round robin
   --telemetry                advertise that the nodes take metrics of clients
+  --marker-delay MS          how long partitions wait to be told that a transaction has ended, while its
+                             producer is answered CONCURRENT_TRANSACTIONS (default 0; Kafka takes some
+                             milliseconds)
   --seed N                   the seed of all ids (default 0)
   --control ADDRESS          serve the control port there, such as 127.0.0.1:0: rules of
                              what shall go wrong, changes of the cluster, and views of what
@@ -88,7 +94,8 @@ fn parse() -> Result<Option<Options>, Failure> {
     // administration pass, and nobody else notices.
     let mut builder =
         FakeCluster::builder().authorizer().allow_everyone_if_no_acl_found(true).super_user("User:ANONYMOUS");
-    let mut topics = BTreeSet::new();
+    let (mut topics, mut features) = (BTreeMap::new(), BTreeMap::new());
+    let mut kafka = KafkaVersion::default();
     let (mut has_sasl, mut has_users, mut has_tls) = (false, false, false);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
@@ -98,8 +105,14 @@ fn parse() -> Result<Option<Options>, Failure> {
             Long("topic") => {
                 let argument = text(&mut arguments)?;
                 let (name, partitions) = topic(&argument)?;
-                if !topics.insert(name.to_owned()) {
-                    return Err(Failure::Usage(format!("--topic {argument}: the topic '{name}' was given before")));
+                // Kafka's metrics take dots and underscores for one.
+                if let Some(other) = topics.insert(name.replace('.', "_"), name.to_owned()) {
+                    let reason = if other == name {
+                        format!("the topic '{name}' was given before")
+                    } else {
+                        format!("Topic '{name}' collides with existing topic: {other}")
+                    };
+                    return Err(Failure::Usage(format!("--topic {argument}: {reason}")));
                 }
                 builder.topic(name, partitions)
             }
@@ -107,7 +120,10 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let named = text(&mut arguments)?;
                 match named.parse::<Profile>() {
                     Ok(profile) => builder.as_service(profile),
-                    Err(_) => builder.as_version(version(&named)?),
+                    Err(_) => {
+                        kafka = version(&named)?;
+                        builder.as_version(kafka)
+                    }
                 }
             }
             Long("auto-create") => builder.auto_create_topics(true),
@@ -133,6 +149,15 @@ fn parse() -> Result<Option<Options>, Failure> {
                 };
                 builder.property(name, value).map_err(|reason| Failure::Usage(format!("--config: {reason}")))?
             }
+            Long("feature") => {
+                let feature = text(&mut arguments)?;
+                let named = feature.split_once('=').and_then(|(name, level)| Some((name, level.parse().ok()?)));
+                let Some((name, level)) = named else {
+                    return Err(Failure::Usage(format!("--feature takes NAME=LEVEL, not '{feature}'")));
+                };
+                features.insert(name.to_owned(), level);
+                builder.feature(name, level)
+            }
             Long("racks") => {
                 let racks = text(&mut arguments)?;
                 builder.racks(racks.split(',').map(str::to_owned))
@@ -142,6 +167,10 @@ fn parse() -> Result<Option<Options>, Failure> {
             Long("tls") => {
                 has_tls = true;
                 builder.tls(certificate(&text(&mut arguments)?)?)
+            }
+            Long("marker-delay") => {
+                let millis = parsed(&mut arguments, "--marker-delay takes a number of milliseconds")?;
+                builder.marker_delay(Duration::from_millis(millis))
             }
             Long("seed") => builder.seed(parsed(&mut arguments, "--seed takes a number from 0 on")?),
             Long("control") => {
@@ -153,12 +182,14 @@ fn parse() -> Result<Option<Options>, Failure> {
                 builder.strict()
             }
             Short('h') | Long("help") => {
-                println!("{USAGE}");
+                // Whoever reads it may have seen enough, or have no room.
+                writeln!(io::stdout(), "{USAGE}").map_err(Failure::Io)?;
                 return Ok(None);
             }
             other => return Err(usage(other.unexpected())),
         };
     }
+    check_features(kafka, &features)?;
     let further = [
         (has_sasl, SecurityProtocol::SaslPlaintext),
         (has_tls, SecurityProtocol::Ssl),
@@ -168,6 +199,19 @@ fn parse() -> Result<Option<Options>, Failure> {
     let wanted = further.into_iter().filter(|(is_open, _)| *is_open);
     let builder = wanted.fold(builder, |builder, (_, it)| builder.listener(it));
     Ok(Some(Options { builder, control, strict }))
+}
+
+/// Refuses levels of features that the Kafka which the nodes look like does not have.
+fn check_features(kafka: KafkaVersion, features: &BTreeMap<String, i16>) -> Result<(), Failure> {
+    for (name, level) in features {
+        let reason = match kafka.feature_levels(name) {
+            Some(levels) if levels.contains(level) => continue,
+            Some(levels) => format!("Kafka {kafka} has levels from {} to {} of it", levels.start(), levels.end()),
+            None => format!("Kafka {kafka} has no such feature"),
+        };
+        return Err(Failure::Usage(format!("--feature {name}={level}: {reason}")));
+    }
+    Ok(())
 }
 
 /// Reads what TLS listeners need from a directory.
@@ -238,8 +282,9 @@ async fn serve(options: Options) -> io::Result<()> {
     // Asked for before anybody is told that we are ready, so that no signal finds the default action.
     let mut ended = Ended::new()?;
     let fake = options.builder.start().await?;
+    let mut out = io::stdout();
     if let Some(address) = options.control {
-        println!("CONTROL={}", fake.serve_control(address).await?);
+        writeln!(out, "CONTROL={}", fake.serve_control(address).await?)?;
     }
     let further = [
         ("SASL_BOOTSTRAP", SecurityProtocol::SaslPlaintext),
@@ -249,11 +294,11 @@ async fn serve(options: Options) -> io::Result<()> {
     for (name, listener) in further {
         let addresses = fake.bootstrap_of(listener);
         if !addresses.is_empty() {
-            println!("{name}={addresses}");
+            writeln!(out, "{name}={addresses}")?;
         }
     }
-    println!("BOOTSTRAP={}", fake.bootstrap());
-    io::stdout().flush()?;
+    writeln!(out, "BOOTSTRAP={}", fake.bootstrap())?;
+    out.flush()?;
     ended.wait().await;
     let complaints = if options.strict { fake.complaints() } else { Vec::new() };
     // The process ends now, and says what its drop would say.

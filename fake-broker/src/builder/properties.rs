@@ -16,6 +16,43 @@ use crate::security::principal::Principal;
 /// Why a setting is refused, in words.
 type Refused = String;
 
+/// Settings of Kafka that a cluster here has from somewhere else, and from where.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &["node.id", "broker.id", "broker.id.generation.enable", "reserved.broker.max.id"],
+        "nodes are numbered from 1 on",
+    ),
+    (
+        &[
+            "listeners",
+            "advertised.listeners",
+            "listener.security.protocol.map",
+            "inter.broker.listener.name",
+            "security.inter.broker.protocol",
+        ],
+        "`FakeClusterBuilder::listener` opens listeners, and --sasl and --tls of the program do",
+    ),
+    (&["broker.rack"], "`FakeClusterBuilder::racks` and --racks of the program set the racks of all nodes"),
+    (
+        &[
+            "process.roles",
+            "controller.listener.names",
+            "controller.quorum.voters",
+            "controller.quorum.bootstrap.servers",
+        ],
+        "every node is a broker and a controller",
+    ),
+    (
+        &["log.dir", "log.dirs", "metadata.log.dir", "remote.log.storage.system.enable"],
+        "each node has two disks in memory, and nothing behind them",
+    ),
+    (&["authorizer.class.name"], "`FakeClusterBuilder::authorizer` sets one, which the program always has"),
+    (
+        &["sasl.enabled.mechanisms"],
+        "`FakeClusterBuilder::sasl_mechanism` sets them, and --sasl and --oauthbearer of the program do",
+    ),
+];
+
 impl FakeClusterBuilder {
     /// Sets a config of all brokers by Kafka's name of it: through the method that is there for it, or else as
     /// [`broker_config`](Self::broker_config) does.
@@ -31,8 +68,12 @@ impl FakeClusterBuilder {
     ///
     /// # Errors
     ///
-    /// In words, if no broker of Kafka 3.9 to 4.4 has such a config, or it cannot have that value.
+    /// In words, if no broker of Kafka 3.9 to 4.4 has such a config, or it cannot have that value; or if it is one that
+    /// would act on nothing, as the nodes, their addresses and their disks are made otherwise here.
     pub fn property(mut self, name: &str, value: &str) -> Result<Self, Refused> {
+        if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name)) {
+            return Err(format!("{name} acts on nothing here: {instead}"));
+        }
         let config = &mut self.config;
         match name {
             "allow.everyone.if.no.acl.found" => config.acls.allow_everyone_if_no_acl_found = parse(name, value)?,
@@ -158,10 +199,21 @@ mod tests {
             ("num.partitions", "0", "num.partitions cannot be '0': Value must be at least 1"),
             ("default.replication.factor", "-1", "default.replication.factor cannot be '-1': Value must be at least 1"),
             ("super.users", "alice", "super.users cannot be 'alice': a user is User:name"),
+            ("node.id", "7", "node.id acts on nothing here: nodes are numbered from 1 on"),
         ];
         for (name, value, words) in refusals {
             assert_eq!(set(name, value).err().as_deref(), Some(words));
         }
         assert!(set("log.retention.hours", "soon").is_err());
+    }
+
+    /// What is refused as set elsewhere is a setting of Kafka, or it would be no help to say so.
+    #[test]
+    fn what_is_set_elsewhere_is_kafkas() {
+        for name in ELSEWHERE.iter().flat_map(|(names, _)| *names) {
+            let is_known = KafkaVersion::ALL.into_iter().any(|version| broker::find(name, version).is_some());
+            assert!(is_known, "{name}");
+            assert!(set(name, "1").is_err_and(|reason| reason.starts_with(&format!("{name} acts on nothing here"))));
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! a broker advertises them only when it has a plugin that takes what clients push.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use krafka_protocol::{ApiKey, Versions};
@@ -53,6 +54,14 @@ impl KafkaVersion {
         let (_, ranges) = APIS.iter().find(|(api, _)| *api == key)?;
         let (min, max) = ranges[self as usize]?;
         Some(Versions { min, max })
+    }
+
+    /// Returns the levels that a feature such as `group.version` can be at in this version, or `None` where there is no
+    /// such feature.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn feature_levels(self, name: &str) -> Option<RangeInclusive<i16>> {
+        self.features().find(|feature| feature.name == name).map(|feature| feature.min..=feature.max)
     }
 
     /// The features that a fresh cluster of this version has.

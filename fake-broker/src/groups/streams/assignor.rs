@@ -1,8 +1,12 @@
 //! Kafka's assignor for streams groups, which it calls sticky: every task has one member that works on it, as evenly as
 //! can be, and as few tasks move as possible. Standby copies go to other processes.
 //!
+//! No member is given a task to warm up, and tasks are not spread over racks or client tags: up to 4.4 Kafka's assignor
+//! does neither, whatever the request and the configs have room for.
+//!
 //! Where it differs from Kafka on purpose: of several assignments that are equally good, it picks the one by the order
-//! of member ids; tasks are not spread by client tags.
+//! of member ids; and of several members that have a copy of a task's state, Kafka 4.4 prefers the one that has told
+//! to be the furthest.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,8 +4,7 @@
 //! What clients see of them is served: topologies (`topology.rs`), epochs and reconciliation (`group.rs`), the sticky
 //! assignor (`assignor.rs`).
 //!
-//! Where it differs from Kafka on purpose: topics inside the application are there as soon as they are asked for, and
-//! a task never moves through a warm-up copy.
+//! Where it differs from Kafka on purpose: topics inside the application are there as soon as they are asked for.
 
 mod assignor;
 mod group;
