@@ -4,7 +4,7 @@
 //! anything else is looked at. What the groups are stays as it is until the level is raised again.
 //!
 //! Other than in Kafka, a change of a level is not stopped by what exists already (topics with ongoing reassignments,
-//! groups with members), and `metadata.version` can only be raised: from Kafka 4 on a lower one is refused as one that
+//! groups with members), and from Kafka 4 on `metadata.version` can only be raised: a lower one is refused as one that
 //! would lose metadata.
 
 use std::collections::BTreeMap;
@@ -123,7 +123,10 @@ impl State {
             return refuse("Can't downgrade to a newer version.".to_owned());
         }
         if level >= present {
-            return Ok(Some(feature));
+            return Ok(Some(feature).filter(|_| !is_kept_elsewhere));
+        }
+        if name == "metadata.version" && upgrade_type != UPGRADE && self.cluster_version() < KafkaVersion::V4_0 {
+            return check_old_metadata_downgrade(level, upgrade_type).map(|()| Some(feature));
         }
         match (name, upgrade_type) {
             ("kraft.version", _) => refuse("Can't downgrade the version of this feature.".to_owned()),
@@ -131,7 +134,7 @@ impl State {
                 let types = "without setting the upgrade type to either safe or unsafe downgrade";
                 refuse(format!("Can't downgrade the version of this feature {types}."))
             }
-            ("metadata.version", SAFE_DOWNGRADE) if self.cluster_version() >= KafkaVersion::V4_0 => Err(format!(
+            ("metadata.version", SAFE_DOWNGRADE) => Err(format!(
                 "Unsupported metadata.version downgrade from {present} to {level}. Refusing to perform the requested \
                  downgrade because it might delete metadata information."
             )),
@@ -142,4 +145,24 @@ impl State {
             _ => Ok(Some(feature)),
         }
     }
+}
+
+/// The first level of `metadata.version` that was written down itself, and could be gone back to before Kafka 4.
+const FIRST_WRITTEN_LEVEL: i16 = 4;
+/// From this level to the last one of Kafka 3.9, nothing of what the metadata log holds has changed.
+const SAME_METADATA_LEVEL: i16 = 17;
+
+/// Checks a lower level of `metadata.version` as Kafka 3.9 does, where a level that loses nothing can be gone back to.
+///
+/// # Errors
+///
+/// Kafka's words for what is wrong with it.
+fn check_old_metadata_downgrade(level: i16, upgrade_type: i8) -> Result<(), String> {
+    let reason = match level {
+        ..FIRST_WRITTEN_LEVEL => "Unable to set a metadata.version less than 3.3-IV0",
+        SAME_METADATA_LEVEL.. => return Ok(()),
+        _ if upgrade_type == UNSAFE_DOWNGRADE => "Unsafe metadata downgrade is not supported in this version.",
+        _ => "Refusing to perform the requested downgrade because it might delete metadata information.",
+    };
+    Err(format!("Invalid metadata.version {level}. {reason}"))
 }

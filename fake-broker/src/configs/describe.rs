@@ -85,9 +85,13 @@ impl State {
                 let given = self.configs.client_metrics.get(name);
                 let version = self.version_of(node);
                 let mut entries = own(client_metrics::TABLE.iter(), given, Source::ClientMetrics, |_| Vec::new());
-                // Before Kafka 4.1 what nobody set is not told at all.
+                // Before Kafka 4.1 what nobody set is not told at all, and nothing but the value of what is set.
                 if version < KafkaVersion::V4_1 {
                     entries.retain(|entry| entry.source == Source::ClientMetrics);
+                    for entry in &mut entries {
+                        (entry.kind, entry.text) = (Kind::Unknown, "");
+                        entry.synonyms.clear();
+                    }
                 }
                 Ok(entries)
             }

@@ -2,6 +2,7 @@
 //! authorizer.
 
 use crate::context::Context;
+use crate::faults::KafkaVersion;
 use crate::security::acls::{CLUSTER_NAME, Operation, ResourceType};
 use crate::state::State;
 
@@ -21,7 +22,10 @@ pub(crate) fn topic(state: &State, cx: &Context, name: &str) -> i32 {
 
 /// On a group, which the client may see.
 pub(crate) fn group(state: &State, cx: &Context, group: &str) -> i32 {
-    on(state, cx, ResourceType::Group, group)
+    let operations = on(state, cx, ResourceType::Group, group);
+    // Kafka 3.9 has configs of groups, and forgets here that one needs a permission for them.
+    let of_configs = 1 << Operation::DescribeConfigs as i32 | 1 << Operation::AlterConfigs as i32;
+    if state.version_of(cx.node) < KafkaVersion::V4_0 { operations & !of_configs } else { operations }
 }
 
 fn on(state: &State, cx: &Context, resource_type: ResourceType, name: &str) -> i32 {

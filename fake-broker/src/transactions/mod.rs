@@ -28,6 +28,7 @@ pub(crate) use transaction::{Protocol, Transaction};
 pub use view::TransactionView;
 
 use crate::coordinators::{self, CoordinatorKind, log};
+use crate::faults::KafkaVersion;
 use crate::features::TRANSACTION_VERSION;
 use crate::producer_ids::IdAndEpoch;
 use crate::state::State;
@@ -158,13 +159,18 @@ pub(crate) fn initialise(
     unwritable::check(state, id)?;
     forget_expired(state, now);
     let wall_ms = state.clock.millis(now);
+    let keeps_start = state.version_of(node) < KafkaVersion::V4_1;
     let (transactions, ids) = (&mut state.transactions, &mut state.producer_ids);
     let transaction = transactions
         .by_id
         .entry(id.clone())
         .or_insert_with(|| Transaction::new(ids.allocate(node).producer_id, timeout_ms, wall_ms));
+    let start_ms = transaction.start_ms();
     match transaction.initialise(expected, timeout_ms, wall_ms, || ids.allocate(node).producer_id)? {
         Initialised::Ready(producer) => {
+            if keeps_start {
+                transaction.keep_start(start_ms);
+            }
             log::write_transaction(state, id, now);
             Ok(producer)
         }

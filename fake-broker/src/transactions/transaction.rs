@@ -168,6 +168,12 @@ impl Transaction {
         Ok(Initialised::Ready(next))
     }
 
+    /// Remembers when the last transaction began though none has begun since, as Kafka did before 4.1 until another
+    /// node coordinated the id: it is not in the log.
+    pub(crate) fn keep_start(&mut self, start_ms: i64) {
+        self.start_ms = start_ms;
+    }
+
     /// Adds partitions to the transaction, which begins with the first of them.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ mod producers;
 mod quotas;
 mod reauthentication;
 mod records;
+mod releases;
 mod sasl;
 mod secured;
 mod session_cache;

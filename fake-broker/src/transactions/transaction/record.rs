@@ -18,7 +18,7 @@ impl Transaction {
             transaction_status: self.state.number(),
             transaction_partitions: (self.state != TransactionState::Empty).then(|| self.partitions_by_topic()),
             transaction_last_update_timestamp_ms: self.update_ms,
-            transaction_start_timestamp_ms: self.start_ms,
+            transaction_start_timestamp_ms: if self.state == TransactionState::Empty { -1 } else { self.start_ms },
             ..TransactionLogValue::default()
         };
         if is_flexible {
