@@ -105,7 +105,7 @@ impl Run {
         let (node, partition) = (self.chance.below(4) as i32, self.chance.below(3) as i32);
         let topics = ["orders", "orders", "orders", "orders", "bills", "__consumer_offsets", "nope"];
         let topic = (*self.pick(&topics)).to_owned();
-        match self.chance.below(20) {
+        match self.chance.below(23) {
             0 => Operation::Crash { node, durability: Durability::KeepAll },
             1 => Operation::Crash { node, durability: Durability::LoseTail(3) },
             2 | 3 => Operation::Restart { node },
@@ -119,6 +119,7 @@ impl Run {
             11..=14 => Operation::Lag { topic, partition, node },
             15 | 16 => Operation::CatchUp { topic, partition, node },
             17 | 18 => Operation::BumpLeaderEpoch { topic, partition },
+            19..=21 => Operation::Compact { topic, partition },
             _ => Operation::DeleteTopic { topic },
         }
     }

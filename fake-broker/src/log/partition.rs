@@ -225,7 +225,9 @@ impl Log {
     pub(crate) fn truncate(&mut self, offset: i64) {
         let kept = self.batches.partition_point(|batch| batch.last_offset < offset);
         self.batches.truncate(kept);
-        self.end_offset = self.batches.last().map_or(self.start_offset, |batch| batch.last_offset + 1);
+        // Batches below the start stay for as long as their segment does: it does not end before it begins.
+        let end_offset = self.batches.last().map_or(0, |batch| batch.last_offset + 1);
+        self.end_offset = end_offset.max(self.start_offset);
         self.high_watermark = self.high_watermark.min(self.end_offset);
         self.first_dirty_offset = self.first_dirty_offset.min(self.end_offset);
         self.epochs.truncate(self.end_offset);
@@ -270,5 +272,55 @@ impl Log {
     /// Where the segment that holds `offset` ends.
     fn segment_end(&self, offset: i64) -> i64 {
         self.segments.ranges(self.end_offset).find(|&(_, end)| offset < end).map_or(self.end_offset, |(_, end)| end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::compression::Compressor;
+    use krafka_protocol::records::BatchBuilder;
+
+    use super::*;
+
+    fn append(log: &mut Log) {
+        let mut builder = BatchBuilder::new();
+        builder.try_append::<&str, &str>(1, None, Some(b"v"), &[]).expect("there is room");
+        let bytes = builder.seal(&mut Compressor::none()).expect("a batch").bytes();
+        log.append(&Batch::new(bytes).expect("a batch"), &TopicSettings::default(), 1);
+    }
+
+    /// Found by the laws, when compactions came to them: a leader that had lost its end after its beginning was deleted
+    /// ended before it began.
+    #[test]
+    fn log_does_not_end_before_it_begins() {
+        let mut log = Log::default();
+        log.begin_epoch(0);
+        (0..4).for_each(|_| append(&mut log));
+        log.raise_high_watermark(4);
+        log.delete_before(3);
+
+        log.truncate(1);
+
+        assert_eq!((log.start_offset(), log.high_watermark(), log.end_offset()), (3, 3, 3));
+        append(&mut log);
+        assert_eq!(log.end_offset(), 4);
+    }
+
+    /// KIP-320: a client that read in an epoch of which nothing is left is not told that it is there.
+    #[test]
+    fn epochs_of_what_is_cut_off_are_forgotten() {
+        let mut log = Log::default();
+        for epoch in 0..3 {
+            log.begin_epoch(epoch);
+            append(&mut log);
+        }
+
+        log.truncate(1);
+
+        assert_eq!(log.end_of_epoch(0), EpochEnd { epoch: 0, end_offset: 1 });
+        for gone in [1, 2] {
+            assert_eq!(log.end_of_epoch(gone), EpochEnd::UNDEFINED, "nothing is left of {gone}");
+            assert_eq!(log.epoch_of(i64::from(gone)), Some(0), "what comes there is not of {gone}");
+        }
     }
 }

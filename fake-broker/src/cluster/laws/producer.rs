@@ -59,7 +59,9 @@ pub(super) fn next_request(run: &mut Run) -> Option<Input> {
         base_sequence,
         transactional: true,
     };
-    let partition_data = vec![PartitionProduceData { index, records: Some(batch(stamp)) }];
+    // The same keys again and again, now and then deleted: something for compaction to do.
+    let (key, value) = (*run.pick(&["a", "b", "c"]), *run.pick(&[Some("v"), Some("v"), Some("w"), None]));
+    let partition_data = vec![PartitionProduceData { index, records: Some(batch(key, value, stamp)) }];
     let request = ProduceRequest {
         transactional_id: Some(name.into()),
         acks: if run.one_in(4) { 1 } else { -1 },
@@ -70,10 +72,10 @@ pub(super) fn next_request(run: &mut Run) -> Option<Input> {
 }
 
 /// A batch of one record.
-fn batch(stamp: Stamp) -> Bytes {
+fn batch(key: &str, value: Option<&str>, stamp: Stamp) -> Bytes {
     let mut builder = BatchBuilder::new();
-    let value = Some("v".as_bytes());
-    builder.try_append::<&str, &str>(1_700_000_000_000, None, value, &[]).expect("there is room");
+    let (key, value) = (Some(key.as_bytes()), value.map(str::as_bytes));
+    builder.try_append::<&str, &str>(1_700_000_000_000, key, value, &[]).expect("there is room");
     let mut sealed = builder.seal(&mut Compressor::new(Compression::None, None).expect("no codec")).expect("a batch");
     sealed.stamp(stamp);
     sealed.bytes()

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use krafka_protocol::records::BatchHeader;
+use krafka_protocol::compression::Decompressor;
+use krafka_protocol::records::{AbortedTxn, Batch, BatchHeader};
 use krafka_protocol::{Bytes, Uuid};
 
 use super::Happening;
@@ -25,6 +26,14 @@ pub(super) struct Sights {
     ended_transactions: u64,
     waiting_for_replicas: u64,
     truncations: u64,
+    compactions: u64,
+    compactions_held_back: u64,
+}
+
+/// Whether a partition was compacted because somebody asked for it.
+fn is_compaction(happening: &Happening, what: &What<'_>) -> bool {
+    let Happening::Change(Operation::Compact { topic, partition }) = happening else { return false };
+    topic == what.topic && *partition == what.index
 }
 
 /// A partition in words, which are made only for who needs them.
@@ -46,6 +55,8 @@ struct Was {
     start_offset: i64,
     end_offset: i64,
     high_watermark: i64,
+    stable_offset: i64,
+    aborted: Vec<AbortedTxn>,
     /// Whether something that is committed is not stable.
     is_open: bool,
     /// The batches below the high watermark, by base offset.
@@ -55,9 +66,10 @@ struct Was {
 impl Sights {
     /// Says what the runs have not come across.
     pub(super) fn assert_all(&self) {
-        let Self { open_transactions, ended_transactions, waiting_for_replicas, truncations } = self;
+        let Self { open_transactions, ended_transactions, waiting_for_replicas, truncations, .. } = self;
         let all = [open_transactions, ended_transactions, waiting_for_replicas, truncations];
-        assert!(all.iter().all(|sight| **sight > 0), "the runs see too little: {self:?}");
+        let compactions = [&self.compactions, &self.compactions_held_back];
+        assert!(all.into_iter().chain(compactions).all(|sight| *sight > 0), "the runs see too little: {self:?}");
     }
 }
 
@@ -90,6 +102,10 @@ impl<'a> Seen<'a> {
                 if let Some(was) = self.partitions.get(&(topic.id, index)) {
                     is.assert_follows(was, happening, is_compacted, &what);
                     self.sights.truncations += u64::from(is.end_offset < was.end_offset);
+                    let is_compaction = is_compaction(happening, &what);
+                    let is_less = is.committed.len() < was.committed.len();
+                    self.sights.compactions += u64::from(is_compaction && is_less);
+                    self.sights.compactions_held_back += u64::from(is_compaction && was.is_open);
                     self.sights.ended_transactions += u64::from(was.is_open && !is.is_open);
                 }
                 self.sights.open_transactions += u64::from(is.is_open);
@@ -185,6 +201,8 @@ impl Was {
             start_offset: log.start_offset(),
             end_offset: log.end_offset(),
             high_watermark: log.high_watermark(),
+            stable_offset: log.last_stable_offset(),
+            aborted: log.aborted(log.start_offset(), log.end_offset()).copied().collect(),
             is_open: log.last_stable_offset() < log.high_watermark(),
             committed: committed.map(|(header, batch)| (header.base_offset, batch.clone())).collect(),
         }
@@ -205,12 +223,51 @@ impl Was {
             return;
         }
         assert!(self.high_watermark >= was.high_watermark, "what was committed no longer is: {what}");
-        if is_compacted {
-            return;
+        // Compaction goes up to the last stable offset, and takes no more than what has been replaced.
+        let is_compaction = is_compaction(happening, what);
+        if is_compaction {
+            self.assert_keeps_latest(was, what);
         }
-        let Some((first, _)) = self.committed.first_key_value() else { return };
-        for (offset, batch) in was.committed.range(first..) {
+        let changes_below = if is_compacted || is_compaction { self.stable_offset } else { i64::MIN };
+        let untouched = self.committed.keys().next().into_iter().map(|first| changes_below.max(*first));
+        let untouched = untouched.map(|from| from.max(self.start_offset));
+        for (offset, batch) in untouched.flat_map(|from| was.committed.range(from..)) {
             assert_eq!(self.committed.get(offset), Some(batch), "what was committed changed at {offset}: {what}");
         }
+    }
+
+    /// The last record of each key that was not aborted, and is no tombstone, is where it was.
+    fn assert_keeps_latest(&self, was: &Self, what: &What<'_>) {
+        let is = self.latest();
+        let was = was.latest().into_iter();
+        for (key, (offset, _)) in was.filter(|(_, (offset, has_value))| *has_value && *offset >= self.start_offset) {
+            // Or it has been replaced meanwhile.
+            let is_there = is.get(&key).is_some_and(|(latest, _)| *latest >= offset);
+            assert!(is_there, "the last record of {key:?}, at {offset}, is gone: {what}");
+        }
+    }
+
+    /// The last record of each key that is stable and was not aborted: its offset, and whether it has a value.
+    fn latest(&self) -> BTreeMap<Bytes, (i64, bool)> {
+        let mut latest = BTreeMap::new();
+        for bytes in self.committed.range(..self.stable_offset).map(|(_, bytes)| bytes) {
+            let batch = Batch::new(bytes.clone()).expect("a batch in the log is whole");
+            let header = *batch.header();
+            let is_aborted = |txn: &AbortedTxn| {
+                let range = txn.first_offset..=txn.last_offset;
+                txn.producer_id == header.producer_id && range.contains(&header.base_offset)
+            };
+            let is_of_none = !header.attributes.is_transactional() || !self.aborted.iter().any(is_aborted);
+            if header.attributes.is_control() || !is_of_none {
+                continue;
+            }
+            let records = batch.records(&mut Decompressor::default()).and_then(|records| records.to_vec());
+            for record in records.expect("records that were read when they came") {
+                if let Some(key) = record.key {
+                    latest.insert(key, (record.offset, record.value.is_some()));
+                }
+            }
+        }
+        latest
     }
 }
