@@ -80,6 +80,7 @@ impl State {
             }
         }
         self.mind_followers();
+        self.finish_reassignments(now);
         transactions::tell_all(self, now);
     }
 

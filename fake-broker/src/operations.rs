@@ -268,6 +268,7 @@ impl State {
                 if !self.set_lag(topic, *partition, *node, false) {
                     return Err(format!("node {node} has no replica of {topic}-{partition}"));
                 }
+                self.finish_reassignments(now);
             }
             Operation::ForgetProducers { topic, partition } => {
                 self.known_partition(topic, *partition)?;

@@ -5,8 +5,8 @@
 //!        └── cancelled ──▶ as before
 //! ```
 //!
-//! A reassignment is over as soon as the nodes that are new to the partition are up; a test can hold all of them, to
-//! see and to cancel them on the way.
+//! A reassignment is over as soon as the nodes that are new to the partition are up, and somebody who stays is in sync;
+//! a test can hold all of them, to see and to cancel them on the way.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -86,9 +86,16 @@ impl State {
         if self.reassignments.held {
             return;
         }
-        let nodes = &self.nodes;
-        let is_ready = |reassignment: &Reassignment| reassignment.adding().iter().all(|&node| nodes.is_up(node));
-        let ready: Vec<_> = self.reassignments.ongoing.iter().filter(|(_, it)| is_ready(it)).map(|(k, _)| *k).collect();
+        let (nodes, topics) = (&self.nodes, &self.topics);
+        let is_ready = |topic: Uuid, index: i32, reassignment: &Reassignment| {
+            let adding = reassignment.adding();
+            let isr = topics.by_id(topic).and_then(|topic| topic.partition(index)).map(|partition| &partition.isr);
+            // Nobody but who lags would be left.
+            let has_heir = isr.is_some_and(|isr| isr.iter().any(|node| reassignment.target.contains(node)));
+            adding.iter().all(|&node| nodes.is_up(node)) && (has_heir || !adding.is_empty())
+        };
+        let ongoing = self.reassignments.ongoing.iter();
+        let ready: Vec<_> = ongoing.filter(|(key, it)| is_ready(key.0, key.1, it)).map(|(key, _)| *key).collect();
         for (topic, index) in ready {
             let Some(done) = self.reassignments.ongoing.remove(&(topic, index)) else { continue };
             let found = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index));

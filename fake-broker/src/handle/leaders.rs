@@ -72,7 +72,11 @@ impl FakeCluster {
     ///
     /// If the node has no replica of the partition.
     pub fn catch_up(&self, node: i32, topic: &str, partition: i32) {
-        let follows = self.control(|state, _| state.set_lag(topic, partition, node, false));
+        let follows = self.control(|state, now| {
+            let follows = state.set_lag(topic, partition, node, false);
+            state.finish_reassignments(now);
+            follows
+        });
         assert!(follows, "node {node} has no replica of {topic}-{partition}");
     }
 

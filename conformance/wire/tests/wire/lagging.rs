@@ -5,11 +5,13 @@ use std::time::Duration;
 use krafka_protocol::api::delete_records::{DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic};
 use krafka_protocol::api::fetch::FetchRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
+use krafka_protocol::api::list_partition_reassignments::ListPartitionReassignmentsRequest;
 use krafka_protocol::api::offset_for_leader_epoch::{
     OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
 use krafka_protocol::api::produce::{PartitionProduceResponse, ProduceRequest};
 
+use crate::admin::{reassign, replicas_are};
 use crate::leaders::{orders, three};
 use crate::records::{base_offsets, batch, error, fetch_request, only, produce_request, written};
 use crate::target::{Topic, Wire, on_fake};
@@ -39,6 +41,29 @@ fn high_watermark_waits_for_all_in_sync() {
         fake.catch_up(3, "orders", 0);
         let data = only(wire.call(fetch_request(&topic, 0), 12).await);
         assert_eq!((base_offsets(&data), data.high_watermark), (vec![0, 1], 2));
+    });
+}
+
+/// LE-28: a partition is not left to a replica that lacks what is committed. Found by the laws.
+#[test]
+fn reassignment_waits_for_who_is_to_stay() {
+    on_fake(three(), async |target, fake| {
+        let topic = orders(&target).await;
+        let mut wire = target.node(1).await;
+        fake.lag(3, "orders", 0);
+        written_by_the_leader(&mut wire, &topic, &["a"]).await;
+        tokio::time::sleep(Duration::from_secs(40)).await;
+
+        assert_eq!(reassign(&mut wire, "orders", 0, Some(&[3])).await.0, "NONE");
+        assert_eq!(fake.leader("orders", 0), Some(1), "who stays is out of sync");
+        let ongoing = wire.call(ListPartitionReassignmentsRequest::default(), 0).await.topics.remove(0);
+        assert_eq!(ongoing.partitions[0].removing_replicas, [1, 2]);
+
+        fake.catch_up(3, "orders", 0);
+
+        assert_eq!(replicas_are(&mut wire, &topic.name, &[3]).await.0, 3);
+        let mut wire = target.node(3).await;
+        assert_eq!(base_offsets(&only(wire.call(fetch_request(&topic, 0), 12).await)), [0]);
     });
 }
 
