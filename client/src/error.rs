@@ -56,8 +56,11 @@ pub enum KrafkaError {
     /// Authentication failed. Retrying with the same credentials does not help.
     #[error("{message}")]
     Auth {
-        /// Which mechanism, at which broker, and what the broker said.
+        /// Which mechanism or certificate, at which broker or token endpoint, and what was said.
         message: Arc<str>,
+        /// What it failed with, where that is an error of its own: the broker's code as
+        /// [`KrafkaError::Broker`], what TLS found, or what the token endpoint answered.
+        source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     },
     /// A deadline passed.
     #[error("{operation}")]
@@ -218,7 +221,7 @@ impl KrafkaError {
             }
             Self::Protocol { kind, .. } => Self::protocol(*kind, message),
             Self::Broker { code, .. } => Self::broker(*code, message),
-            Self::Auth { .. } => Self::auth(message),
+            Self::Auth { source, .. } => Self::Auth { message: message.into(), source: source.clone() },
             Self::Timeout { .. } => Self::timeout(message),
             Self::Closed { .. } => Self::closed(message),
             other => other.clone(),
@@ -237,7 +240,16 @@ impl KrafkaError {
 
     #[cold]
     pub(crate) fn auth(message: impl Into<Arc<str>>) -> Self {
-        Self::Auth { message: message.into() }
+        Self::Auth { message: message.into(), source: None }
+    }
+
+    /// Authentication failed, and this is why.
+    #[cold]
+    pub(crate) fn auth_because(
+        message: impl Into<Arc<str>>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Auth { message: message.into(), source: Some(Arc::new(source)) }
     }
 
     #[cold]

@@ -212,7 +212,7 @@ impl KafkaBuilder {
             connect: environment.connector(),
             #[cfg(feature = "tls")]
             tls,
-            credentials: self.login.map(|login| Credentials::new(login, &environment)),
+            credentials: self.login.map(|login| Arc::new(Credentials::new(login, &environment))),
             client_id: client_id.clone(),
             destination: Destination::default(),
             registry: registry.clone(),

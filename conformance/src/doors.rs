@@ -3,14 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use krafka::protocol::CreateDelegationTokenRequest;
-use krafka::{Kafka, KafkaBuilder, KrafkaError, Tls};
+use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, NewTopic, Record, TcpConnect, Tls};
 use scenarios::{Failure, Result, ensure};
 
 /// How long a client may take to be let in, or to hear that it is not.
 const BOUND: Duration = Duration::from_secs(30);
+
+/// How long a session lasts before the client must authenticate again (`connections.max.reauth.ms`).
+const SESSION: Duration = Duration::from_secs(2);
 
 /// A Kafka with all its listeners, started by the script beside this crate. Dropping it ends it.
 pub struct Doors {
@@ -28,7 +34,9 @@ impl Doors {
     /// If it does not start: with what the script said.
     pub fn start(version: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("real-kafka");
-        let output = Command::new(&script).args(["start", version, "--sasl", "--tls"]).output()?;
+        let sessions = format!("connections.max.reauth.ms={}", SESSION.as_millis());
+        let args = ["start", version, "--sasl", "--tls", "--prop", &sessions];
+        let output = Command::new(&script).args(args).output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
@@ -54,6 +62,10 @@ impl Doors {
                     self.refused(builder, "check the user name and the password")
                 };
                 checks.push((name, Box::new(refused)));
+            }
+            for mechanism in ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"] {
+                let name = format!("{mechanism} on {listener} renews its sessions");
+                checks.push((name, Box::new(move || self.renewed(listener, mechanism))));
             }
             let name = format!("a delegation token on {listener} lets in");
             checks.push((name, Box::new(move || self.by_token(listener, tls))));
@@ -149,6 +161,38 @@ impl Doors {
         })
     }
 
+    /// Stays on its connections while it is used for longer than some sessions last, and loses nothing.
+    fn renewed(&self, listener: &str, mechanism: &str) -> Result<()> {
+        let dials = Arc::new(AtomicUsize::new(0));
+        let environment = Environment::through(Counting(dials.clone()));
+        let builder = self.by_properties(listener, mechanism, "")?.environment(environment);
+        block_on(async {
+            let kafka = builder.connect().await?;
+            let topic = format!("renewed-{}-{mechanism}", listener.to_lowercase());
+            for made in kafka.admin().create_topics([NewTopic::new(&*topic, 1)]).await?.into_values() {
+                made?;
+            }
+            let producer = kafka.producer().linger(Duration::ZERO).build().await?;
+            producer.send(Record::new(&*topic, "first")).await?;
+            kafka.admin().describe_cluster().await?;
+            let before = dials.load(Relaxed);
+            let pause = Duration::from_millis(10);
+            for sent in 1..=4 * SESSION.as_millis() as i64 / 10 {
+                let written = producer.send(Record::new(&*topic, "next")).await?;
+                ensure!(written.offset == sent, "offset {} instead of {sent}", written.offset);
+                kafka.admin().describe_cluster().await?;
+                tokio::time::sleep(pause).await;
+            }
+            // In silence a session ends; the next call renews it.
+            tokio::time::sleep(2 * SESSION).await;
+            producer.send(Record::new(&*topic, "last")).await?;
+            producer.close().await?;
+            let dialled = dials.load(Relaxed) - before;
+            ensure!(dialled == 0, "{dialled} connections were made anew");
+            Ok(())
+        })
+    }
+
     /// Not let in for a reason that no retry helps with.
     fn refused(&self, builder: KafkaBuilder, words: &str) -> Result<()> {
         let error = block_on(async { Ok(builder.connect().await) })?.err();
@@ -175,6 +219,16 @@ impl Drop for Doors {
             let _ = Command::new(&self.script).args(["stop", folder, "--now"]).output();
             let _ = std::fs::remove_dir_all(folder);
         }
+    }
+}
+
+/// Connects by TCP, and counts.
+struct Counting(Arc<AtomicUsize>);
+
+impl Connect for Counting {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        self.0.fetch_add(1, Relaxed);
+        TcpConnect.connect(host, port)
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::calls::Calls;
 use crate::links::Links;
+use crate::stories::{Doors, LOGIN};
 use crate::workload::Sent;
 use crate::{Failure, Result};
 
@@ -60,6 +61,8 @@ pub struct World {
     clients: AtomicU64,
     /// Sets the names of one run apart from those of the last one on the same real cluster.
     suffix: String,
+    /// Whether clients log in.
+    logs_in: bool,
     started: Instant,
 }
 
@@ -91,8 +94,16 @@ impl World {
             sent: Arc::default(),
             clients: AtomicU64::new(0),
             suffix,
+            logs_in: false,
             started: now(),
         }
+    }
+
+    /// The same, whose cluster lets in only who these doors do.
+    #[must_use]
+    pub fn behind(mut self, doors: Doors) -> Self {
+        self.logs_in = doors == Doors::Sessions;
+        self
     }
 
     /// Which kind of world it is.
@@ -175,7 +186,9 @@ impl World {
         if self.kind != Kind::Real {
             environment = environment.wall_clock(VirtualClock(self.started));
         }
-        Kafka::builder(bootstrap).client_id(format!("client-{number}")).environment(environment)
+        let builder = Kafka::builder(bootstrap).client_id(format!("client-{number}")).environment(environment);
+        let (user, password) = LOGIN;
+        if self.logs_in { builder.sasl_scram_sha512(user, password) } else { builder }
     }
 
     /// A connected client.

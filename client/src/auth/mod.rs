@@ -14,6 +14,8 @@ mod secret;
 mod tokens;
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,6 +75,9 @@ enum Kind {
     Bearer(SharedToken),
 }
 
+/// What [`Credentials::beginning`] returns: an exchange, at some time.
+pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Exchange, KrafkaError>> + Send>>;
+
 /// How a name and a password are spelt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
@@ -123,6 +128,12 @@ impl Credentials {
                 oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)
             }
         }
+    }
+
+    /// [`begin`](Self::begin) as a future that lives by itself.
+    pub(crate) fn beginning(self: &Arc<Self>, spelling: Spelling) -> Beginning {
+        let credentials = self.clone();
+        Box::pin(async move { credentials.begin(spelling).await })
     }
 
     /// Says that a broker took this spelling.

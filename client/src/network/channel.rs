@@ -10,6 +10,10 @@
 //!      └──────────── closed ───────────────────▶ failed, not written
 //! ```
 //!
+//! KIP-368: a session that SASL began may have an end. From shortly before it on, whoever asks next has to wait until
+//! the connection has authenticated once more: what is in flight is answered first, because the broker answers in order
+//! and serves nothing else in between. A connection that nobody uses is not renewed.
+//!
 //! KIP-219: a response may ask for silence. Then nothing is written until it ends. Waiting requests keep their full
 //! timeout, which starts when they are written; those in flight get the silence on top, because the broker reads
 //! nothing either.
@@ -52,6 +56,12 @@ pub(crate) enum Input<F, W> {
     Received { correlation_id: i32, body: Bytes },
     /// The response that was just delivered asks for silence.
     Throttled(Duration),
+    /// The client says this to renew the session.
+    Said(F),
+    /// The session was renewed, and is to be renewed again at that time, if ever.
+    Renewed(Option<Instant>),
+    /// The session could not be renewed.
+    Unrenewed,
     /// The pool has a better connection, or is closing: finish what was submitted, then close.
     Retired,
     /// The socket failed or ended.
@@ -67,6 +77,10 @@ pub(crate) enum Action<F, W> {
     Answer { waiter: W, body: Bytes, took: Duration },
     /// A request that is not answered was written.
     Sent(W),
+    /// Authenticate once more. Nothing else is written meanwhile.
+    Renew,
+    /// What the broker says while the session is renewed.
+    Heard(Bytes),
     /// Tell who waits that there will be no answer.
     Fail { waiter: W, failure: Failure, possibly_written: bool },
     /// Let nobody submit more.
@@ -86,8 +100,10 @@ pub(crate) enum Failure {
     Lost(Loss),
     /// A response came that the oldest request did not ask for.
     Unexpected { expected: Option<i32>, received: i32 },
-    /// The connection was idle for too long, retired, or past its authentication.
+    /// The connection was idle for too long, or retired.
     Closed,
+    /// The connection's session could not be renewed.
+    Unrenewed,
     /// Too many requests wait already.
     Full,
 }
@@ -118,6 +134,7 @@ impl fmt::Display for Failure {
                 write!(f, "the response {received} came, and none was expected")
             }
             Self::Closed => f.write_str("the client closed it"),
+            Self::Unrenewed => f.write_str("its session could not be renewed"),
             Self::Full => f.write_str("too many requests wait"),
         }
     }
@@ -139,8 +156,27 @@ pub(crate) struct Rules {
     pub(crate) max_in_flight: usize,
     /// How long it may be without a request before it closes.
     pub(crate) max_idle: Duration,
-    /// When its authentication ends (KIP-368).
-    pub(crate) expires_at: Option<Instant>,
+    /// When its session is to be renewed (KIP-368).
+    pub(crate) renew_at: Option<Instant>,
+    /// How long a renewal may take.
+    pub(crate) renewal_timeout: Duration,
+}
+
+/// How long the broker believes who the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Session {
+    /// As long as the connection lives.
+    Endless,
+    /// It must be renewed by whoever asks after that time.
+    Until(Instant),
+    /// It is being renewed, and has to be by that time.
+    Renewing(Instant),
+}
+
+impl Session {
+    fn until(renew_at: Option<Instant>) -> Self {
+        renew_at.map_or(Self::Endless, Self::Until)
+    }
 }
 
 /// The machine of one connection.
@@ -153,6 +189,7 @@ pub(crate) struct Channel<F, W> {
     writing: VecDeque<Option<InFlight<W>>>,
     /// How many requests were ever submitted.
     submitted: usize,
+    session: Session,
     muted_until: Option<Instant>,
     idle_since: Instant,
     is_draining: bool,
@@ -168,6 +205,7 @@ impl<F, W: Waiter> Channel<F, W> {
             in_flight: VecDeque::new(),
             writing: VecDeque::new(),
             submitted: 0,
+            session: Session::until(rules.renew_at),
             muted_until: None,
             idle_since: now,
             is_draining: false,
@@ -219,6 +257,7 @@ impl<F, W: Waiter> Channel<F, W> {
 
     fn received(&mut self, correlation_id: i32, body: Bytes, now: Instant) {
         match self.in_flight.front() {
+            None if matches!(self.session, Session::Renewing(_)) => self.actions.push_back(Action::Heard(body)),
             Some(oldest) if oldest.correlation_id == correlation_id => {
                 let InFlight { waiter, begun, .. } = self.in_flight.pop_front().expect("it was just looked at");
                 self.actions.push_back(Action::Answer { waiter, body, took: now - begun });
@@ -274,8 +313,8 @@ impl<F, W: Waiter> Channel<F, W> {
             self.close(failure, Failure::Behind);
             return;
         }
-        if self.rules.expires_at.is_some_and(|expires_at| expires_at <= now) {
-            self.drain();
+        if matches!(self.session, Session::Renewing(until) if until <= now) {
+            return self.close(Failure::Unrenewed, Failure::Unrenewed);
         }
         let is_done = self.pending() == 0;
         if self.is_draining && (is_done || self.is_abandoned()) || is_done && self.idle_deadline() <= now {
@@ -290,28 +329,45 @@ impl<F, W: Waiter> Channel<F, W> {
             && self.in_flight.iter().all(|request| request.waiter.is_abandoned())
     }
 
-    fn next_write(&mut self, now: Instant) -> Option<F> {
+    fn next_write(&mut self, now: Instant) -> Option<Action<F, W>> {
         if self.muted_until.is_some_and(|until| until <= now) {
             self.muted_until = None;
         }
         if self.muted_until.is_some() || self.unfinished() >= self.rules.max_in_flight {
             return None;
         }
-        loop {
-            let Queued { correlation_id, frame, waiter, timeout, is_answered } = self.waiting.pop_front()?;
-            if waiter.is_abandoned() {
-                self.note_idle(now);
-                continue;
-            }
-            let request = InFlight { correlation_id, waiter, timeout, begun: now, deadline: now + timeout };
-            if is_answered {
-                self.in_flight.push_back(request);
-                self.writing.push_back(None);
-            } else {
-                self.writing.push_back(Some(request));
-            }
-            return Some(frame);
+        while self.waiting.pop_front_if(|request| request.waiter.is_abandoned()).is_some() {
+            self.note_idle(now);
         }
+        match self.session {
+            _ if self.waiting.is_empty() => return None,
+            Session::Renewing(_) => return None,
+            Session::Until(until) if until <= now && self.unfinished() > 0 => return None,
+            Session::Until(until) if until <= now => {
+                self.session = Session::Renewing(now + self.rules.renewal_timeout);
+                return Some(Action::Renew);
+            }
+            Session::Until(_) | Session::Endless => {}
+        }
+        let Queued { correlation_id, frame, waiter, timeout, is_answered } = self.waiting.pop_front()?;
+        let request = InFlight { correlation_id, waiter, timeout, begun: now, deadline: now + timeout };
+        if is_answered {
+            self.in_flight.push_back(request);
+            self.writing.push_back(None);
+        } else {
+            self.writing.push_back(Some(request));
+        }
+        Some(Action::Write(frame))
+    }
+
+    fn said(&mut self, frame: F) {
+        self.writing.push_back(None);
+        self.actions.push_back(Action::Write(frame));
+    }
+
+    fn renewed(&mut self, renew_at: Option<Instant>, now: Instant) {
+        self.session = Session::until(renew_at);
+        self.note_idle(now);
     }
 
     fn note_idle(&mut self, now: Instant) {
@@ -357,6 +413,9 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
             Input::Written => self.written(now),
             Input::Received { correlation_id, body } => self.received(correlation_id, body, now),
             Input::Throttled(asked) => self.throttled(asked, now),
+            Input::Said(frame) => self.said(frame),
+            Input::Renewed(renew_at) => self.renewed(renew_at, now),
+            Input::Unrenewed => self.close(Failure::Unrenewed, Failure::Unrenewed),
             Input::Retired => self.drain(),
             Input::Lost(loss @ Loss::Garbage(_)) => self.mistaken(Failure::Lost(loss)),
             Input::Lost(loss) => self.close(Failure::Lost(loss.clone()), Failure::Lost(loss)),
@@ -365,8 +424,8 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
 
     fn poll(&mut self, now: Instant) -> Option<Self::Action> {
         if self.actions.is_empty() && !self.is_closed {
-            if let Some(frame) = self.next_write(now) {
-                return Some(Action::Write(frame));
+            if let Some(action) = self.next_write(now) {
+                return Some(action);
             }
             self.expire(now);
         }
@@ -379,10 +438,15 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
         }
         let late = self.in_flight.iter().chain(self.writing.iter().flatten()).map(|request| request.deadline).min();
         let idle = (self.pending() == 0).then(|| self.idle_deadline());
-        let expiry = self.rules.expires_at.filter(|_| !self.is_draining);
-        [late, self.muted_until, idle, expiry].into_iter().flatten().min()
+        let renewal = match self.session {
+            Session::Renewing(until) => Some(until),
+            Session::Until(_) | Session::Endless => None,
+        };
+        [late, self.muted_until, idle, renewal].into_iter().flatten().min()
     }
 }
 
+#[cfg(test)]
+mod renewal_tests;
 #[cfg(test)]
 mod tests;

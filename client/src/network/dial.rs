@@ -17,9 +17,10 @@ use super::destination::Destination;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
 use super::ladder::Ladder;
+use super::renewal::Renewal;
 use super::versions::Versions;
 use super::{Connection, Lane, Shared, driver, error};
-use crate::auth::{Credentials, Exchange};
+use crate::auth::{Credentials, Exchange, Spelling};
 use crate::cluster::Node;
 use crate::drive;
 use crate::environment::{Connect, Stream};
@@ -28,15 +29,12 @@ use crate::limits::{MAX_HANDSHAKE_SIZE, MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
 use crate::metrics::Registry;
 use crate::rng::Rng;
 
-/// A session is given up after this part of its lifetime (±5 %), before the broker ends it.
-const SESSION_PART: f64 = 0.9;
-
 /// How the connections of a handle are made, and their limits.
 pub(crate) struct NetworkConfig {
     pub(crate) connect: Arc<dyn Connect>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::tls::FreshTls>,
-    pub(crate) credentials: Option<Credentials>,
+    pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) client_id: Arc<str>,
     pub(crate) destination: Destination,
     pub(crate) registry: Arc<Registry>,
@@ -75,19 +73,17 @@ impl Dialer {
 
     async fn dial_by(&self, node: &Node, lane: Lane, deadline: Instant) -> Result<Connection, KrafkaError> {
         let Some(credentials) = &self.config.credentials else {
-            return self.attempt(node, lane, None, deadline).await;
+            return self.attempt(node, lane, None, deadline).await.map_err(Unmade::into_error);
         };
         let mut refusal = None;
         for &spelling in credentials.spellings() {
-            let begun = timeout_at(deadline.into(), credentials.begin(spelling)).await;
-            let exchange = begun.map_err(|_| self.late(node, "no bearer token"))??;
-            match self.attempt(node, lane, Some(exchange), deadline).await {
+            match self.attempt(node, lane, Some((credentials, spelling)), deadline).await {
                 Ok(connection) => {
                     credentials.accepted(spelling);
                     return Ok(connection);
                 }
-                Err(error @ KrafkaError::Auth { .. }) => refusal = refusal.or(Some(error)),
-                Err(error) => return Err(error),
+                Err(Unmade::Refused(error)) => refusal = refusal.or(Some(error)),
+                Err(Unmade::Failed(error)) => return Err(error),
             }
         }
         Err(refusal.expect("there is at least one spelling"))
@@ -97,22 +93,31 @@ impl Dialer {
         &self,
         node: &Node,
         lane: Lane,
-        exchange: Option<Exchange>,
+        login: Option<(&Arc<Credentials>, Spelling)>,
         deadline: Instant,
-    ) -> Result<Connection, KrafkaError> {
+    ) -> Result<Connection, Unmade> {
+        let exchange = match login {
+            None => None,
+            Some((credentials, spelling)) => {
+                let begun = timeout_at(deadline.into(), credentials.begin(spelling)).await;
+                Some(begun.map_err(|_| self.late(node, "no credentials"))??)
+            }
+        };
         let mut stream = self.open(node, deadline).await?;
         let mut reader = FrameReader::new(MAX_HANDSHAKE_SIZE.min(self.config.max_response_size));
         let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, exchange, deadline).await?;
         reader.set_limit(self.config.max_response_size);
 
-        let jitter = Rng::stream(self.config.seed, &node.host).jitter(0.05);
+        let login = login.map(|(credentials, spelling)| (credentials.clone(), spelling));
+        let mut renewal = Renewal::new(login, Rng::stream(self.config.seed, &node.host));
         let rules = Rules {
             max_in_flight: match lane {
                 Lane::Produce => MAX_IN_FLIGHT_PRODUCE,
                 Lane::Fetch(_) | Lane::Coordination(_) | Lane::Join(_) | Lane::Control | Lane::Own(_) => MAX_IN_FLIGHT,
             },
             max_idle: self.config.max_idle,
-            expires_at: session.map(|lifetime| drive::now() + lifetime.mul_f64(SESSION_PART * jitter)),
+            renew_at: session.map(|lifetime| drive::now() + renewal.after(lifetime)),
+            renewal_timeout: self.config.connect_timeout,
         };
         let shared = Arc::new(Shared {
             node: node.clone(),
@@ -131,7 +136,7 @@ impl Dialer {
         self.config.registry.connections.opened.add(1);
         // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(driver::run(stream, reader, rules, shared.clone(), receiver));
+        tokio::spawn(driver::run(stream, reader, rules, renewal, shared.clone(), receiver));
         Ok(Connection { shared, inputs })
     }
 
@@ -160,7 +165,7 @@ impl Dialer {
         node: &Node,
         exchange: Option<Exchange>,
         deadline: Instant,
-    ) -> Result<(Versions, Option<Duration>), KrafkaError> {
+    ) -> Result<(Versions, Option<Duration>), Unmade> {
         let cluster_id = self.config.destination.cluster_id();
         let opening = self.with_ladder(|ladder| ladder.opening(&node.host, node.port, drive::now()));
         let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange, cluster_id, opening);
@@ -192,11 +197,12 @@ impl Dialer {
                     }
                 }
                 Some(Action::Finish { versions, session }) => return Ok((versions, session)),
-                Some(Action::Fail(error)) => return Err(error),
+                Some(Action::Fail(error)) => return Err(Unmade::Failed(error)),
+                Some(Action::Refuse(error)) => return Err(Unmade::Refused(error)),
                 Some(Action::Misrouted(error)) => {
                     self.config.registry.connections.misrouted.add(1);
                     self.config.destination.misrouted();
-                    return Err(error);
+                    return Err(Unmade::Failed(error));
                 }
                 None => unreachable!("a handshake that was answered asks, finishes or fails"),
             }
@@ -214,6 +220,28 @@ impl Dialer {
             "connecting to {node}: {what} within {within:?} (connect_timeout): is it a Kafka listener, and is the \
              network between open?"
         ))
+    }
+}
+
+/// Why an attempt made no connection.
+enum Unmade {
+    /// The broker does not take the credentials in this spelling.
+    Refused(KrafkaError),
+    /// For a reason that another spelling does not help with, such as TLS.
+    Failed(KrafkaError),
+}
+
+impl Unmade {
+    fn into_error(self) -> KrafkaError {
+        match self {
+            Self::Refused(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<KrafkaError> for Unmade {
+    fn from(error: KrafkaError) -> Self {
+        Self::Failed(error)
     }
 }
 

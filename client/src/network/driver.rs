@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::channel::{Action, Channel, Failure, Input, Loss, Rules, Waiter};
 use super::error::{self, CallError};
 use super::frames::{FrameError, FrameReader, FrameWriter, room};
+use super::renewal::{self, Renewal};
 use super::throttle::throttle;
 use super::{Shared, decode};
 use crate::cluster::Node;
@@ -188,6 +189,7 @@ pub(super) async fn run(
     stream: Box<dyn Stream>,
     reader: FrameReader,
     rules: Rules,
+    mut renewal: Renewal,
     shared: Arc<Shared>,
     mut inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
 ) {
@@ -197,18 +199,23 @@ pub(super) async fn run(
     let mut has_answered = false;
     // The handshake may have read past its own end.
     take_frames(&mut io.reader, &mut channel);
-    while carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered).is_continue() {
+    while carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered).is_continue() {
         shared.done.store(channel.done(), Ordering::Release);
         shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
         tokio::select! {
             // The socket before the callers, so that their requests meet an up-to-date count of what is in flight. The
-            // clock last: an answer that has arrived is not late.
+            // renewal of a session before them, too: they wait for it. The clock last: an answer that has arrived is
+            // not late.
             biased;
             event = poll_fn(|cx| io.poll(cx)) => match event {
                 Event::Wrote(frames) => (0..frames).for_each(|_| channel.handle(Input::Written, drive::now())),
                 Event::Read => take_frames(&mut io.reader, &mut channel),
                 Event::Lost(loss) => channel.handle(Input::Lost(loss), drive::now()),
             },
+            event = poll_fn(|cx| renewal.poll(&shared, cx)) => {
+                let input = renewed(event, &mut renewal, &shared.node);
+                channel.handle(input, drive::now());
+            }
             input = inputs.recv(), if has_callers => {
                 has_callers = input.is_some();
                 channel.handle(input.unwrap_or(Input::Retired), drive::now());
@@ -225,7 +232,7 @@ pub(super) async fn run(
     while let Ok(input) = inputs.try_recv() {
         channel.handle(input, drive::now());
     }
-    let _ = carry_out(&mut channel, &mut io.writer, &shared, &mut has_answered);
+    let _ = carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered);
     shared.done.store(channel.done(), Ordering::Release);
     // Best effort: the peer may be gone or not read any more.
     let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;
@@ -252,6 +259,7 @@ fn take_frames(reader: &mut FrameReader, channel: &mut Channel<Frame, Outcome>) 
 fn carry_out(
     channel: &mut Channel<Frame, Outcome>,
     writer: &mut FrameWriter<Frame>,
+    renewal: &mut Renewal,
     shared: &Shared,
     has_answered: &mut bool,
 ) -> ControlFlow<()> {
@@ -274,6 +282,8 @@ fn carry_out(
                 }
             }
             Action::Sent(waiter) => waiter.sent(),
+            Action::Renew => renewal.begin(),
+            Action::Heard(body) => renewal.hear(body),
             Action::Fail { waiter, failure, possibly_written } => {
                 shared.registry.unanswered(waiter.key());
                 let error = explain(&failure, waiter.key().name(), &shared.node, *has_answered);
@@ -308,6 +318,22 @@ fn note_end(reason: &Failure, shared: &Shared) {
     }
 }
 
+/// What a step of a renewal means for the channel.
+fn renewed(event: renewal::Event, renewal: &mut Renewal, node: &Node) -> Input<Frame, Outcome> {
+    match event {
+        renewal::Event::Say(frame) => Input::Said(frame),
+        renewal::Event::Renewed(lifetime) => {
+            tracing::debug!(%node, ?lifetime, "authenticated once more");
+            Input::Renewed(lifetime.map(|lifetime| drive::now() + renewal.after(lifetime)))
+        }
+        // What is wrong with the credentials is found out, and told, by whoever makes the next connection.
+        renewal::Event::Failed(error) => {
+            tracing::warn!(%node, %error, "could not authenticate once more");
+            Input::Unrenewed
+        }
+    }
+}
+
 /// What a failure means for one request.
 #[cold]
 fn explain(failure: &Failure, what: &str, node: &Node, has_answered: bool) -> KrafkaError {
@@ -334,6 +360,12 @@ fn explain(failure: &Failure, what: &str, node: &Node, has_answered: bool) -> Kr
             node,
             io::ErrorKind::NotConnected,
             "the connection was closed before the request was sent",
+        ),
+        Failure::Unrenewed => error::lost(
+            what,
+            node,
+            io::ErrorKind::NotConnected,
+            "the session was about to end, and could not be renewed on this connection",
         ),
         Failure::Full => error::lost(
             what,

@@ -1,4 +1,5 @@
-//! What happens on a new connection before it is used: ApiVersions, then SASL.
+//! What happens on a new connection before it is used: ApiVersions, then SASL. SASL alone happens again on a connection
+//! whose session is about to end (KIP-368).
 //!
 //! ```text
 //!   ApiVersions, our highest ──ok──▶ SaslHandshake ──ok──▶ SaslAuthenticate ──said all──▶ ready
@@ -13,6 +14,7 @@
 //! the connection instead, the next one is begun otherwise (see `ladder.rs`).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -51,6 +53,8 @@ pub(crate) enum Action {
     Fail(KrafkaError),
     /// It cannot, for the peer is another broker than was meant: what is known of the cluster is out of date.
     Misrouted(KrafkaError),
+    /// It cannot, because the broker does not take these credentials. Others, or others' spelling, it may.
+    Refuse(KrafkaError),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ enum Step {
 #[derive(Debug)]
 pub(crate) struct Handshake {
     node: Node,
-    client_id: std::sync::Arc<str>,
+    client_id: Arc<str>,
     exchange: Option<Exchange>,
     /// The cluster that the broker is meant to be of, if it is to be asked.
     cluster_id: Option<Str>,
@@ -79,29 +83,36 @@ pub(crate) struct Handshake {
 impl Handshake {
     pub(crate) fn new(
         node: Node,
-        client_id: std::sync::Arc<str>,
+        client_id: Arc<str>,
         exchange: Option<Exchange>,
         cluster_id: Option<Str>,
         opening: Opening,
     ) -> Self {
+        let mut handshake = Self::idle(node, client_id, exchange, Versions::default());
         // Nobody knows who a bootstrap server is: it is not asked whether it is somebody.
-        let cluster_id = cluster_id.filter(|_| node.id >= 0);
-        let mut handshake = Self {
-            node,
-            client_id,
-            exchange,
-            cluster_id,
-            opening,
-            step: Step::Done,
-            versions: Versions::default(),
-            correlation_id: -1,
-            actions: VecDeque::new(),
-        };
+        handshake.cluster_id = cluster_id.filter(|_| handshake.node.id >= 0);
+        handshake.opening = opening;
         handshake.ask_versions(match opening {
             Opening::Highest => API_VERSIONS_MAX,
             Opening::Lowest | Opening::LowestAlone => API_VERSIONS_MIN,
         });
         handshake
+    }
+
+    /// Authenticates once more on a connection that is in use.
+    ///
+    /// The versions are those that the connection began with: a broker answers ApiVersions only before it has let the
+    /// client in, or as any other request.
+    pub(crate) fn again(node: Node, client_id: Arc<str>, exchange: Exchange, versions: Versions) -> Self {
+        let mut handshake = Self::idle(node, client_id, Some(exchange), versions);
+        handshake.authenticate();
+        handshake
+    }
+
+    fn idle(node: Node, client_id: Arc<str>, exchange: Option<Exchange>, versions: Versions) -> Self {
+        let (cluster_id, opening) = (None, Opening::Highest);
+        let (step, correlation_id, actions) = (Step::Done, -1, VecDeque::new());
+        Self { node, client_id, exchange, cluster_id, opening, step, versions, correlation_id, actions }
     }
 
     /// The version of ApiVersions that is being waited for, if it is that.
@@ -222,8 +233,9 @@ impl Handshake {
                 _ => format!("the broker enables [{enabled}]"),
             };
             let mechanism = exchange.mechanism();
-            let message = format!("authenticating with {mechanism} at {}: {code}; {remedy}", self.node);
-            return self.fail(KrafkaError::auth(message));
+            let context = format!("authenticating with {mechanism} at {}", self.node);
+            let message = format!("{context}: {code}; {remedy}");
+            return self.fail(KrafkaError::auth_because(message, KrafkaError::broker(code, context)));
         }
         match self.versions.negotiate::<SaslAuthenticateRequest>() {
             Ok(version) => {
@@ -245,11 +257,13 @@ impl Handshake {
         let code = ErrorCode(answer.error_code);
         if !code.is_ok() {
             let said = answer.error_message.as_deref().unwrap_or("no reason given");
-            let remedy = exchange.remedy();
-            return self.fail(KrafkaError::auth(format!(
-                "authenticating with {mechanism} at {}: {code} ({said}): {remedy}",
-                self.node
-            )));
+            let context = format!("authenticating with {mechanism} at {}", self.node);
+            let message = format!("{context}: {code} ({said}): {}", exchange.remedy());
+            let error = KrafkaError::auth_because(message, KrafkaError::broker(code, context));
+            return match code {
+                ErrorCode::SASL_AUTHENTICATION_FAILED => self.end(Action::Refuse(error)),
+                _ => self.fail(error),
+            };
         }
         match exchange.answer(&answer.auth_bytes) {
             Ok(Next::Say(message)) => self.say(message, version),
@@ -299,13 +313,17 @@ impl Handshake {
     }
 
     fn finish(&mut self, session: Option<Duration>) {
-        self.step = Step::Done;
-        self.actions.push_back(Action::Finish { versions: std::mem::take(&mut self.versions), session });
+        let versions = std::mem::take(&mut self.versions);
+        self.end(Action::Finish { versions, session });
     }
 
     fn fail(&mut self, error: KrafkaError) {
+        self.end(Action::Fail(error));
+    }
+
+    fn end(&mut self, last: Action) {
         self.step = Step::Done;
-        self.actions.push_back(Action::Fail(error));
+        self.actions.push_back(last);
     }
 }
 

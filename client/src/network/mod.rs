@@ -3,7 +3,7 @@
 //! ```text
 //!   Network ── pool: slots ◆, one per (broker, lane) ── dial: connect, TLS, handshake ◆
 //!      │
-//!      └─▶ Connection ── submit ──▶ driver ── channel ◆, frames ──▶ the wire
+//!      └─▶ Connection ── submit ──▶ driver ── channel ◆, renewal, frames ──▶ the wire
 //! ```
 //!
 //! **Lanes.** A broker reads one request per connection at a time, so whatever it may park (a long-poll Fetch, a
@@ -21,6 +21,7 @@ mod handshake;
 mod ladder;
 mod pool;
 mod race;
+mod renewal;
 mod slots;
 mod socks5;
 mod tcp;

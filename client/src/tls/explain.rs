@@ -14,12 +14,14 @@ pub(crate) fn explain(node: &Node, why: &io::Error) -> KrafkaError {
     let cause = why.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     let context = format!("TLS handshake with {node}");
     match cause {
-        Some(Error::InvalidCertificate(fault)) => {
-            KrafkaError::auth(format!("{context}: the broker's certificate is not accepted: {}", certificate(fault)))
-        }
-        Some(Error::AlertReceived(alert)) => {
-            KrafkaError::auth(format!("{context}: the broker refused with {alert:?}: {}", alerted(*alert)))
-        }
+        Some(error @ Error::InvalidCertificate(fault)) => KrafkaError::auth_because(
+            format!("{context}: the broker's certificate is not accepted: {}", certificate(fault)),
+            error.clone(),
+        ),
+        Some(error @ Error::AlertReceived(alert)) => KrafkaError::auth_because(
+            format!("{context}: the broker refused with {alert:?}: {}", alerted(*alert)),
+            error.clone(),
+        ),
         Some(Error::InvalidMessage(_)) => KrafkaError::protocol(
             ProtocolErrorKind::NotKafka,
             format!(
@@ -27,10 +29,13 @@ pub(crate) fn explain(node: &Node, why: &io::Error) -> KrafkaError {
                  listener, or leave TLS out"
             ),
         ),
-        Some(Error::PeerIncompatible(fault)) => KrafkaError::auth(format!(
-            "{context}: there is no version or cipher of TLS that both speak ({fault:?}): the broker needs TLS 1.2 or \
-             1.3 (ssl.enabled.protocols)"
-        )),
+        Some(error @ Error::PeerIncompatible(fault)) => KrafkaError::auth_because(
+            format!(
+                "{context}: there is no version or cipher of TLS that both speak ({fault:?}): the broker needs TLS \
+                 1.2 or 1.3 (ssl.enabled.protocols)"
+            ),
+            error.clone(),
+        ),
         None if why.kind() == io::ErrorKind::UnexpectedEof => {
             let said = "the peer closed the connection; is it a plaintext listener, or no Kafka broker?";
             KrafkaError::network(context, io::Error::new(why.kind(), said))

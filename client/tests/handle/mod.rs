@@ -11,6 +11,7 @@ mod metrics;
 mod observed;
 mod proxy;
 mod raw;
+mod renewal;
 mod sasl;
 mod spans;
 #[cfg(feature = "tls")]

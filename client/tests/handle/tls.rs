@@ -1,6 +1,7 @@
 //! TLS over pipes: the connector returns any stream, and TLS wraps it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krafka::testing::FakeCluster;
 use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, Stream, Tls};
@@ -13,14 +14,14 @@ use tokio_rustls::TlsAcceptor;
 use super::assert_says;
 
 /// Somebody who issues certificates.
-struct Authority {
-    pem: String,
+pub(super) struct Authority {
+    pub(super) pem: String,
     roots: Arc<RootCertStore>,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// A certificate, and its key.
-struct Certified {
+pub(super) struct Certified {
     chain: String,
     key: KeyPair,
     der: rustls::pki_types::CertificateDer<'static>,
@@ -32,7 +33,7 @@ fn key() -> KeyPair {
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         // Each has a name of its own, as in life.
         let key = key();
         let name = format!("{:?}", key.public_key_raw());
@@ -57,14 +58,14 @@ impl Authority {
         Certified { chain: certificate.pem(), key, der: certificate.der().clone() }
     }
 
-    fn issue(&self, host: &str) -> Certified {
+    pub(super) fn issue(&self, host: &str) -> Certified {
         self.issue_with(host, key(), |_| {})
     }
 }
 
 impl Certified {
     /// A server that shows this certificate, and asks for one of `clients` if there is such an authority.
-    fn server(&self, clients: Option<&Authority>) -> Arc<ServerConfig> {
+    pub(super) fn server(&self, clients: Option<&Authority>) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
         let builder = builder.expect("the provider has versions");
@@ -84,10 +85,12 @@ impl Certified {
 struct TlsPipes {
     fake: FakeCluster,
     acceptor: TlsAcceptor,
+    dials: Arc<AtomicUsize>,
 }
 
 impl Connect for TlsPipes {
     fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        self.dials.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (fake, acceptor) = (self.fake.clone(), self.acceptor.clone());
@@ -106,7 +109,7 @@ impl Connect for TlsPipes {
 /// A fake behind TLS with a certificate for `host`, and a builder for clients that connect to it.
 fn behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, KafkaBuilder) {
     let fake = FakeCluster::builder().nodes(1).topic("orders", 500).start_on_pipes();
-    let pipes = TlsPipes { fake: fake.clone(), acceptor: TlsAcceptor::from(server) };
+    let pipes = TlsPipes { fake: fake.clone(), acceptor: TlsAcceptor::from(server), dials: Arc::default() };
     let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(pipes, 1));
     (fake, builder)
 }
@@ -187,6 +190,32 @@ async fn an_unknown_issuer_is_refused_with_a_remedy() {
     let [trusted, other] = [(); 2].map(|()| Authority::named("Our issuer", key()));
     let error = refused(trusting(&trusted), other.issue(&host()).server(None)).await;
     assert_says(&error, &["not signed by the trusted issuer of that name", "roots given to KafkaBuilder::tls"]);
+}
+
+/// A certificate that is not accepted is not a password that is refused: no other spelling of it is tried.
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_tls_is_not_answered_with_another_spelling() {
+    let (fake, _) = behind_tls(Authority::new().issue(&host()).server(None));
+    let dials = Arc::new(AtomicUsize::new(0));
+    let server = Authority::new().issue(&host()).server(None);
+    let pipes = TlsPipes { fake: fake.clone(), acceptor: TlsAcceptor::from(server), dials: dials.clone() };
+
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(pipes, 1));
+    let builder = builder.tls(trusting(&Authority::new())).sasl_scram_sha256("alice", "I\u{ad}X");
+    let error = builder.connect().await.expect_err("the certificate is not trusted");
+
+    assert_says(&error, &["certificate is not accepted"]);
+    assert_eq!(dials.load(Ordering::Relaxed), 1);
+}
+
+/// What TLS found can be looked at, too.
+#[tokio::test(start_paused = true)]
+async fn the_source_of_an_error_is_that_of_rustls() {
+    let error = refused(trusting(&Authority::new()), Authority::new().issue(&host()).server(None)).await;
+
+    let KrafkaError::Auth { source: Some(source), .. } = &error else { panic!("{error:?}") };
+    let source = source.downcast_ref::<rustls::Error>().expect("an error of rustls");
+    assert!(matches!(source, rustls::Error::InvalidCertificate(_)), "{source:?}");
 }
 
 /// TL-02.

@@ -2,6 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
+
+use krafka_fake_broker::FakeClusterBuilder;
 
 use crate::{Kind, Result, World};
 
@@ -11,6 +14,7 @@ pub mod consuming;
 pub mod groups;
 pub mod network;
 pub mod producing;
+pub mod sessions;
 pub mod swarm;
 
 /// A story at work.
@@ -39,6 +43,34 @@ impl Worlds {
     }
 }
 
+/// Whom the fake's listeners let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doors {
+    /// Everybody.
+    Open,
+    /// Who logs in by SASL, and again before [`SESSION`] is over.
+    Sessions,
+}
+
+impl Doors {
+    /// Sets up a fake like that.
+    pub(crate) fn of(self, builder: FakeClusterBuilder) -> FakeClusterBuilder {
+        match self {
+            Self::Open => builder,
+            Self::Sessions => {
+                let (user, password) = LOGIN;
+                builder.user(user, password).connections_max_reauth(SESSION)
+            }
+        }
+    }
+}
+
+/// How long a login holds, where it does not for ever (`connections.max.reauth.ms`).
+pub const SESSION: Duration = Duration::from_secs(5);
+
+/// The user of clients that log in, and the password.
+pub(crate) const LOGIN: (&str, &str) = ("alice", "alice-secret");
+
 /// One story.
 #[derive(Clone, Copy)]
 pub struct Story {
@@ -48,12 +80,16 @@ pub struct Story {
     pub proves: &'static str,
     /// Where it makes sense.
     pub worlds: Worlds,
+    /// Whom the fake lets in.
+    pub doors: Doors,
     /// Tells it.
     pub tell: for<'a> fn(&'a World) -> Telling<'a>,
 }
 
 macro_rules! stories {
-    ($($module:ident :: $name:ident in $worlds:ident: $proves:literal;)+) => {
+    (@doors) => { Doors::Open };
+    (@doors $doors:ident) => { Doors::$doors };
+    ($($module:ident :: $name:ident in $worlds:ident $(with $doors:ident)?: $proves:literal;)+) => {
         /// All stories, in the order of telling.
         #[must_use]
         pub fn all() -> Vec<Story> {
@@ -61,6 +97,7 @@ macro_rules! stories {
                 name: stringify!($name),
                 proves: $proves,
                 worlds: Worlds::$worlds,
+                doors: stories!(@doors $($doors)?),
                 tell: |world| Box::pin($module::$name(world)),
             },)+]
         }
@@ -126,6 +163,10 @@ stories! {
         "one silent broker does not hold up the partitions of the others, nor a poll past its timeout";
     network::bytes_in_small_pieces in Fake:
         "a network that delivers a few bytes at a time changes nothing but the time";
+    sessions::sessions_end_under_load in Fake with Sessions:
+        "producers and a group work on, on the same connections, while their sessions end and are renewed";
+    sessions::renewals_fail in Fake with Sessions:
+        "a session that cannot be renewed costs a connection and some time, and no record";
     swarm::everything_at_once in Fake:
         "producers and a changing group work through whatever the seed has drawn, and nothing is lost or repeated";
     admin::topics_come_and_go in All:

@@ -20,11 +20,11 @@ pub(crate) fn run(story: &Story, seed: u64) -> Ended {
     let runtime =
         Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be built");
     runtime.block_on(async {
-        let fake = Arc::new(
-            FakeCluster::builder().nodes(NODES).seed(seed).start_time_ms(super::NOON_MS as i64).start_on_pipes(),
-        );
+        let builder = FakeCluster::builder().nodes(NODES).seed(seed).start_time_ms(super::NOON_MS as i64);
+        let fake = Arc::new(story.doors.of(builder).start_on_pipes());
         let connect = Arc::new(fake.pipes());
         let world = World::new(Kind::Scripted, seed, fake.bootstrap(), connect, Some(fake.clone()));
+        let world = world.behind(story.doors);
         let verdict = match tokio::time::timeout(LIMIT, tell(story, &world, &Plan::none())).await {
             Ok(verdict) => verdict,
             Err(_) => Err(Failure::new(format!("the story did not end within {LIMIT:?}"))),

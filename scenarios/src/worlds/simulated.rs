@@ -31,13 +31,12 @@ pub(crate) fn run(story: &Story, seed: u64, plan: &Plan) -> Ended {
         .max_message_latency(Duration::from_millis(5))
         .tcp_capacity(1 << 16)
         .build();
-    let fake = FakeCluster::builder()
+    let builder = FakeCluster::builder()
         .nodes(NODES)
         .seed(seed)
         .start_time_ms(super::NOON_MS as i64)
-        .clock(Arc::new(SimulatedClock(base())))
-        .build();
-    let fake = Arc::new(fake);
+        .clock(Arc::new(SimulatedClock(base())));
+    let fake = Arc::new(story.doors.of(builder).build());
     for node in fake.nodes() {
         let fake = fake.clone();
         sim.host(host_name(node), move || listen(fake.clone(), node));
@@ -55,6 +54,7 @@ pub(crate) fn run(story: &Story, seed: u64, plan: &Plan) -> Ended {
     let (told, cluster, story, plan) = (verdict.clone(), fake.clone(), *story, plan.clone());
     sim.client("clients", async move {
         let world = World::new(Kind::Simulated, seed, cluster.bootstrap(), Arc::new(TurmoilConnect), Some(cluster));
+        let world = world.behind(story.doors);
         let verdict = tell(&story, &world, &plan).await;
         *told.lock().unwrap_or_else(PoisonError::into_inner) = Some((verdict, world.elapsed()));
         Ok(())

@@ -8,7 +8,7 @@ use super::*;
 use crate::network::frames::FrameError;
 
 /// A waiter by name; one whose name begins with `-` has gone away.
-type Who = &'static str;
+pub(super) type Who = &'static str;
 
 impl Waiter for Who {
     fn is_abandoned(&self) -> bool {
@@ -16,48 +16,48 @@ impl Waiter for Who {
     }
 }
 
-type Act = Action<Who, Who>;
-type Test = Script<Channel<Who, Who>>;
+pub(super) type Act = Action<Who, Who>;
+pub(super) type Test = Script<Channel<Who, Who>>;
 
-const SECOND: Duration = Duration::from_secs(1);
-const TIMEOUT: Duration = Duration::from_secs(30);
-const IDLE: Duration = Duration::from_secs(540);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const IDLE: Duration = Duration::from_secs(540);
+pub(super) const RULES: Rules = Rules { max_in_flight: 2, max_idle: IDLE, renew_at: None, renewal_timeout: SECOND };
 
 /// Runs a scenario on a channel with room for two requests in flight.
 fn channel(scenario: impl Fn(&mut Test)) {
-    let rules = Rules { max_in_flight: 2, max_idle: IDLE, expires_at: None };
-    Script::run(|now| Channel::new(rules, now), scenario);
+    Script::run(|now| Channel::new(RULES, now), scenario);
 }
 
-fn ask(id: i32, who: Who) -> Input<Who, Who> {
+pub(super) fn ask(id: i32, who: Who) -> Input<Who, Who> {
     Input::Submitted(Queued { correlation_id: id, frame: who, waiter: who, timeout: TIMEOUT, is_answered: true })
 }
 
-fn tell(id: i32, who: Who) -> Input<Who, Who> {
+pub(super) fn tell(id: i32, who: Who) -> Input<Who, Who> {
     Input::Submitted(Queued { correlation_id: id, frame: who, waiter: who, timeout: TIMEOUT, is_answered: false })
 }
 
-fn answer(correlation_id: i32) -> Input<Who, Who> {
+pub(super) fn answer(correlation_id: i32) -> Input<Who, Who> {
     Input::Received { correlation_id, body: Bytes::new() }
 }
 
-fn answered(waiter: Who) -> Act {
+pub(super) fn answered(waiter: Who) -> Act {
     answered_after(waiter, Duration::ZERO)
 }
 
-fn answered_after(waiter: Who, took: Duration) -> Act {
+pub(super) fn answered_after(waiter: Who, took: Duration) -> Act {
     Action::Answer { waiter, body: Bytes::new(), took }
 }
 
-fn failed(waiter: Who, failure: Failure) -> Act {
+pub(super) fn failed(waiter: Who, failure: Failure) -> Act {
     Action::Fail { waiter, failure, possibly_written: true }
 }
 
-fn refused(waiter: Who, failure: Failure) -> Act {
+pub(super) fn refused(waiter: Who, failure: Failure) -> Act {
     Action::Fail { waiter, failure, possibly_written: false }
 }
 
-fn owed(channel: &Channel<Who, Who>) -> usize {
+pub(super) fn owed(channel: &Channel<Who, Who>) -> usize {
     channel.pending()
 }
 
@@ -323,7 +323,7 @@ fn an_idle_connection_closes() {
 /// Fault 26 of the peer: a long request is no idleness.
 #[test]
 fn a_connection_with_a_request_in_flight_is_not_idle() {
-    let rules = Rules { max_in_flight: 2, max_idle: SECOND, expires_at: None };
+    let rules = Rules { max_idle: SECOND, ..RULES };
     Script::run(
         |now| Channel::new(rules, now),
         |script: &mut Test| {
@@ -354,25 +354,6 @@ fn a_retired_connection_finishes_what_it_took() {
     });
 }
 
-/// KIP-368.
-#[test]
-fn a_session_that_ends_drains_the_connection() {
-    let scenario = |script: &mut Test| {
-        script.at(9 * SECOND).input(ask(1, "a"));
-        script.actions();
-
-        script.at(10 * SECOND);
-        assert_eq!(script.actions(), [Action::Drain]);
-
-        script.at(11 * SECOND).input(answer(1));
-        assert_eq!(script.actions(), [answered_after("a", 2 * SECOND), Action::Close(Failure::Closed)]);
-    };
-    Script::run(
-        |now| Channel::new(Rules { max_in_flight: 2, max_idle: IDLE, expires_at: Some(now + 10 * SECOND) }, now),
-        scenario,
-    );
-}
-
 #[test]
 fn a_flood_of_requests_is_refused() {
     channel(|script| {
@@ -401,7 +382,7 @@ impl Waiter for Fickle {
 #[test]
 fn a_retired_connection_does_not_wait_for_what_nobody_waits_for() {
     let now = crate::drive::now();
-    let rules = Rules { max_in_flight: 2, max_idle: SECOND, expires_at: None };
+    let rules = Rules { max_idle: SECOND, ..RULES };
     let mut channel: Channel<&str, Fickle> = Channel::new(rules, now);
     let caller = Fickle::default();
     let poll = Queued { correlation_id: 1, frame: "poll", waiter: caller.clone(), timeout: SECOND, is_answered: true };

@@ -80,7 +80,7 @@ fn refuse_versions(script: &mut Test, api_keys: Vec<ApiVersion>) {
 /// The error that the handshake failed with.
 fn failure(script: &mut Test) -> KrafkaError {
     match script.actions().pop() {
-        Some(Action::Fail(error)) => error,
+        Some(Action::Fail(error) | Action::Refuse(error)) => error,
         other => panic!("no failure: {other:?}"),
     }
 }
