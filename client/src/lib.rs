@@ -36,6 +36,7 @@ mod admin;
 mod auth;
 mod backoff;
 mod bootstrap;
+mod calendar;
 mod cluster;
 pub mod consumer;
 mod drive;
@@ -60,7 +61,10 @@ mod topic_name;
 mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
-pub use auth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
+pub use auth::{
+    AwsCredentials, AwsCredentialsProvider, AwsEnvironment, BearerToken, MskIam, ProvidingCredentials, ProvidingToken,
+    TokenError, TokenProvider,
+};
 pub use cluster::MetadataRecoveryStrategy;
 pub use consumer::{Consumer, ConsumerRecord};
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};

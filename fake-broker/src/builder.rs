@@ -506,7 +506,8 @@ impl FakeClusterBuilder {
 
     /// The listeners that were named, or what is there without a name.
     fn listeners(&self) -> Listeners {
-        let has_users = !self.users.is_empty() || !self.config.logins.plain.is_empty();
+        let has_keys = !self.config.logins.aws.keys.is_empty();
+        let has_users = !self.users.is_empty() || !self.config.logins.plain.is_empty() || has_keys;
         if self.listeners.is_empty() && has_users {
             return Listeners::new(&[SecurityProtocol::SaslPlaintext]);
         }

@@ -1,12 +1,15 @@
-//! The task that holds a handle's bearer token: runs [`Tokens`], and asks the provider.
+//! The task that holds a handle's bearer token, or its AWS keys: runs [`Tokens`], and asks the provider.
 
+use std::future::Future;
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::aws::{AwsCredentials, AwsCredentialsProvider};
 use super::oauth::{BearerToken, TokenError, TokenProvider};
 use super::tokens::{Action, Input, Tokens};
 use crate::drive;
@@ -16,30 +19,60 @@ use crate::error::KrafkaError;
 /// How long a provider may take. Whoever waits has a deadline of its own, which is shorter as a rule.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Waiter = oneshot::Sender<Result<BearerToken, Arc<TokenError>>>;
+type Waiter<T> = oneshot::Sender<Result<T, Arc<TokenError>>>;
+type Inputs<T> = Input<T, Waiter<T>, Arc<TokenError>>;
+type Asked<T> = Pin<Box<dyn Future<Output = Result<T, TokenError>> + Send>>;
 
-/// The token that all connections of a handle use.
-pub(super) struct SharedToken {
-    asking: Asking,
+/// The one token, or set of keys, that all connections of a handle use.
+pub(super) struct Shared<T> {
+    asking: Asking<T>,
     /// The way to the task, which starts with the first who wants a token and ends with the handle.
-    inputs: OnceLock<mpsc::UnboundedSender<Input<Waiter, Arc<TokenError>>>>,
+    inputs: OnceLock<mpsc::UnboundedSender<Inputs<T>>>,
 }
 
+/// Who is asked for what.
 #[derive(Clone)]
-struct Asking {
-    provider: Arc<dyn TokenProvider>,
+struct Asking<T> {
+    ask: Arc<dyn Fn() -> Asked<T> + Send + Sync>,
+    end: fn(&T) -> Option<SystemTime>,
+    what: &'static str,
     wall_clock: Arc<dyn WallClock>,
     seed: u64,
 }
 
-impl SharedToken {
-    pub(super) fn new(provider: Arc<dyn TokenProvider>, environment: &Environment) -> Self {
-        let asking = Asking { provider, wall_clock: environment.clock(), seed: environment.seed() };
-        Self { asking, inputs: OnceLock::new() }
+impl Shared<BearerToken> {
+    pub(super) fn tokens(provider: Arc<dyn TokenProvider>, environment: &Environment) -> Self {
+        let ask = move || -> Asked<BearerToken> {
+            let provider = provider.clone();
+            Box::pin(async move { provider.token().await })
+        };
+        Self::new(ask, BearerToken::end, "bearer token", environment)
+    }
+}
+
+impl Shared<AwsCredentials> {
+    pub(super) fn keys(provider: Arc<dyn AwsCredentialsProvider>, environment: &Environment) -> Self {
+        let ask = move || -> Asked<AwsCredentials> {
+            let provider = provider.clone();
+            Box::pin(async move { provider.credentials().await })
+        };
+        Self::new(ask, AwsCredentials::end, "set of AWS credentials", environment)
+    }
+}
+
+impl<T: Clone + Send + 'static> Shared<T> {
+    fn new(
+        ask: impl Fn() -> Asked<T> + Send + Sync + 'static,
+        end: fn(&T) -> Option<SystemTime>,
+        what: &'static str,
+        environment: &Environment,
+    ) -> Self {
+        let (wall_clock, seed) = (environment.clock(), environment.seed());
+        Self { asking: Asking { ask: Arc::new(ask), end, what, wall_clock, seed }, inputs: OnceLock::new() }
     }
 
-    /// The token that there is, or a new one.
-    pub(super) async fn token(&self) -> Result<BearerToken, KrafkaError> {
+    /// The one that there is, or a new one.
+    pub(super) async fn get(&self) -> Result<T, KrafkaError> {
         let (waiter, token) = oneshot::channel();
         let inputs = self.inputs.get_or_init(|| {
             // Each connection attempt puts in one small input at most.
@@ -50,13 +83,13 @@ impl SharedToken {
         // The task ends only with its runtime; then the waiter that is dropped with the input says so.
         let _ = inputs.send(Input::Wanted { waiter });
         match token.await {
-            Ok(given) => given.map_err(|why| missing(&why)),
+            Ok(given) => given.map_err(|why| missing(self.asking.what, &why)),
             Err(_) => Err(KrafkaError::closed("the Kafka handle was closed")),
         }
     }
 }
 
-async fn run(asking: Asking, inputs: mpsc::UnboundedReceiver<Input<Waiter, Arc<TokenError>>>) {
+async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::UnboundedReceiver<Inputs<T>>) {
     let mut tokens = Tokens::new(asking.seed);
     drive::run(&mut tokens, inputs, |action, work| {
         match action {
@@ -70,17 +103,18 @@ async fn run(asking: Asking, inputs: mpsc::UnboundedReceiver<Input<Waiter, Arc<T
     .await;
 }
 
-async fn fetch(asking: Asking) -> Input<Waiter, Arc<TokenError>> {
-    let late = |_| Err(format!("the token provider took longer than {PATIENCE:?}").into());
-    match timeout(PATIENCE, asking.provider.token()).await.unwrap_or_else(late) {
+async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
+    let what = asking.what;
+    let late = |_| Err(format!("the provider took longer than {PATIENCE:?}").into());
+    match timeout(PATIENCE, (asking.ask)()).await.unwrap_or_else(late) {
         Ok(token) => {
             let now = asking.wall_clock.now();
-            let life = token.end().map(|end| end.duration_since(now).unwrap_or_default());
-            tracing::debug!(?life, "got a bearer token");
+            let life = (asking.end)(&token).map(|end| end.duration_since(now).unwrap_or_default());
+            tracing::debug!(?life, "got a {what}");
             Input::Fetched { token, life }
         }
         Err(why) => {
-            tracing::warn!(%why, "got no bearer token");
+            tracing::warn!(%why, "got no {what}");
             Input::Failed { why: Arc::new(why) }
         }
     }
@@ -88,9 +122,25 @@ async fn fetch(asking: Asking) -> Input<Waiter, Arc<TokenError>> {
 
 /// A provider that failed may succeed later, unless it says itself that it will not.
 #[cold]
-fn missing(why: &Arc<TokenError>) -> KrafkaError {
+fn missing(what: &str, why: &Arc<TokenError>) -> KrafkaError {
     match why.downcast_ref::<KrafkaError>() {
         Some(error) => error.clone(),
-        None => KrafkaError::network("asking for a bearer token", std::io::Error::other(why.to_string())),
+        None => KrafkaError::network(format!("asking for a {what}"), std::io::Error::other(Told(why.clone()))),
+    }
+}
+
+/// What a provider said, shared by all who waited: the source of their errors.
+#[derive(Debug, Clone)]
+struct Told(Arc<TokenError>);
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Told {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use zeroize::Zeroizing;
 
-use super::{Plain, oauth, scram};
+use super::{Plain, aws, oauth, scram};
 
 /// One authentication under way: what the client says first, and what it answers.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub(crate) enum Exchange {
     Plain(Plain),
     Scram(scram::Exchange),
     Bearer(oauth::Exchange),
+    MskIam(aws::Exchange),
 }
 
 /// What follows from what a broker said.
@@ -31,6 +32,7 @@ impl Exchange {
             Self::Plain(_) => "PLAIN",
             Self::Scram(exchange) => exchange.mechanism(),
             Self::Bearer(_) => "OAUTHBEARER",
+            Self::MskIam(_) => "AWS_MSK_IAM",
         }
     }
 
@@ -40,6 +42,7 @@ impl Exchange {
             Self::Plain(plain) => plain.initial_response(),
             Self::Scram(exchange) => exchange.initial_response(),
             Self::Bearer(exchange) => exchange.initial_response(),
+            Self::MskIam(exchange) => exchange.initial_response(),
         }
     }
 
@@ -52,6 +55,7 @@ impl Exchange {
             Self::Plain(_) => Ok(Next::Done),
             Self::Scram(exchange) => exchange.answer(challenge),
             Self::Bearer(exchange) => exchange.answer(challenge),
+            Self::MskIam(exchange) => exchange.answer(challenge),
         }
     }
 
@@ -59,7 +63,7 @@ impl Exchange {
     pub(crate) fn is_costly(&self, challenge: &[u8]) -> bool {
         match self {
             Self::Scram(exchange) => exchange.is_costly(challenge),
-            Self::Plain(_) | Self::Bearer(_) => false,
+            Self::Plain(_) | Self::Bearer(_) | Self::MskIam(_) => false,
         }
     }
 
@@ -67,6 +71,9 @@ impl Exchange {
     pub(crate) fn remedy(&self) -> String {
         match self {
             Self::Plain(_) => "check the user name and the password".to_owned(),
+            Self::MskIam(_) => "check the AWS keys, that their policies allow kafka-cluster:Connect to this cluster, \
+                                the region, and this machine's clock"
+                .to_owned(),
             Self::Scram(exchange) => exchange.remedy().to_owned(),
             Self::Bearer(exchange) => {
                 let complaint =

@@ -3,6 +3,7 @@
 //! [`Login`] is what the user chose, [`Credentials`] what a connected handle keeps of it, and an [`Exchange`] one
 //! authentication on one connection.
 
+mod aws;
 mod driver;
 mod exchange;
 mod nonces;
@@ -19,14 +20,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::driver::SharedToken;
+use krafka_protocol::Str;
+
+pub use self::aws::{AwsCredentials, AwsCredentialsProvider, AwsEnvironment, MskIam, ProvidingCredentials};
+use self::driver::Shared;
 pub(crate) use self::exchange::{Exchange, Next};
 pub(crate) use self::nonces::Nonces;
 pub use self::oauth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
 pub(crate) use self::plain::Plain;
 pub(crate) use self::scram::{Scram, ScramHash};
 pub(crate) use self::secret::Secret;
-use crate::environment::Environment;
+use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
 
 /// How the client is to authenticate, as the user said. One variant per kind of SASL mechanism.
@@ -38,6 +42,8 @@ pub(crate) enum Login {
     Scram(Scram),
     /// A token that somebody else issued.
     Bearer(Arc<dyn TokenProvider>),
+    /// A request signed with the keys of AWS.
+    MskIam(MskIam),
 }
 
 impl Login {
@@ -47,6 +53,7 @@ impl Login {
             Self::Plain(plain) => plain.fault().map(|fault| format!("sasl_plain: {fault}")),
             Self::Scram(scram) => scram.fault().map(|fault| format!("{}: {fault}", scram.mechanism())),
             Self::Bearer(_) => None,
+            Self::MskIam(iam) => iam.fault().map(|fault| format!("sasl_aws_msk_iam: {fault}")),
         }
     }
 }
@@ -57,6 +64,7 @@ impl fmt::Debug for Login {
             Self::Plain(plain) => plain.fmt(f),
             Self::Scram(scram) => scram.fmt(f),
             Self::Bearer(_) => f.write_str("Bearer"),
+            Self::MskIam(iam) => iam.fmt(f),
         }
     }
 }
@@ -65,6 +73,7 @@ impl fmt::Debug for Login {
 pub(crate) struct Credentials {
     kind: Kind,
     nonces: Nonces,
+    wall_clock: Arc<dyn WallClock>,
     /// Whether a broker took the prepared spelling of a name or password after it refused the given one.
     prefers_prepared: AtomicBool,
 }
@@ -72,7 +81,8 @@ pub(crate) struct Credentials {
 enum Kind {
     Plain(Plain),
     Scram { given: Scram, prepared: Option<Scram> },
-    Bearer(SharedToken),
+    Bearer(Shared<BearerToken>),
+    MskIam { iam: MskIam, keys: Shared<AwsCredentials> },
 }
 
 /// What [`Credentials::beginning`] returns: an exchange, at some time.
@@ -92,9 +102,11 @@ impl Credentials {
         let kind = match login {
             Login::Plain(plain) => Kind::Plain(plain),
             Login::Scram(given) => Kind::Scram { prepared: given.as_prepared(), given },
-            Login::Bearer(provider) => Kind::Bearer(SharedToken::new(provider, environment)),
+            Login::Bearer(provider) => Kind::Bearer(Shared::tokens(provider, environment)),
+            Login::MskIam(iam) => Kind::MskIam { keys: Shared::keys(iam.provider().clone(), environment), iam },
         };
-        Self { kind, nonces: environment.nonces(), prefers_prepared: AtomicBool::new(false) }
+        let (nonces, wall_clock) = (environment.nonces(), environment.clock());
+        Self { kind, nonces, wall_clock, prefers_prepared: AtomicBool::new(false) }
     }
 
     /// The spellings to try in turn: one for nearly all.
@@ -104,18 +116,18 @@ impl Credentials {
                 &[Spelling::Prepared, Spelling::Given]
             }
             Kind::Scram { prepared: Some(_), .. } => &[Spelling::Given, Spelling::Prepared],
-            Kind::Plain(_) | Kind::Scram { .. } | Kind::Bearer(_) => &[Spelling::Given],
+            Kind::Plain(_) | Kind::Scram { .. } | Kind::Bearer(_) | Kind::MskIam { .. } => &[Spelling::Given],
         }
     }
 
-    /// Begins an authentication. Bound it by a deadline: it may ask a [`TokenProvider`].
+    /// Begins an authentication with the broker of this name. Bound it by a deadline: it may ask a provider.
     ///
     /// # Errors
     /// There is no token, or none that the mechanism can carry.
     ///
     /// # Cancel safety
     /// Dropping the future only stops the waiting.
-    pub(crate) async fn begin(&self, spelling: Spelling) -> Result<Exchange, KrafkaError> {
+    pub(crate) async fn begin(&self, spelling: Spelling, host: &str) -> Result<Exchange, KrafkaError> {
         match (&self.kind, spelling) {
             (Kind::Plain(plain), _) => Ok(Exchange::Plain(plain.clone())),
             (Kind::Scram { prepared: Some(prepared), .. }, Spelling::Prepared) => {
@@ -123,17 +135,22 @@ impl Credentials {
             }
             (Kind::Scram { given, .. }, _) => Ok(Exchange::Scram(given.begin(self.nonces.draw()))),
             (Kind::Bearer(shared), _) => {
-                let token = shared.token().await?;
+                let token = shared.get().await?;
                 let refused = |fault| KrafkaError::auth(format!("authenticating with OAUTHBEARER: {fault}"));
                 oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)
+            }
+            (Kind::MskIam { iam, keys }, _) => {
+                let keys = keys.get().await?;
+                let refused = |fault| KrafkaError::auth(format!("authenticating with AWS_MSK_IAM: {fault}"));
+                iam.begin(&keys, host, self.wall_clock.now()).map(Exchange::MskIam).map_err(refused)
             }
         }
     }
 
     /// [`begin`](Self::begin) as a future that lives by itself.
-    pub(crate) fn beginning(self: &Arc<Self>, spelling: Spelling) -> Beginning {
+    pub(crate) fn beginning(self: &Arc<Self>, spelling: Spelling, host: Str) -> Beginning {
         let credentials = self.clone();
-        Box::pin(async move { credentials.begin(spelling).await })
+        Box::pin(async move { credentials.begin(spelling, &host).await })
     }
 
     /// Says that a broker took this spelling.

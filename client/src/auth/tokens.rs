@@ -1,4 +1,4 @@
-//! The one bearer token of a handle: who waits for it, and when the next is asked for.
+//! The one bearer token of a handle, or its one set of keys: who waits for it, and when the next is asked for.
 //!
 //! ```text
 //!   none ──wanted──▶ fetching ──token──▶ held ──⅘ of its life──▶ fetching anew
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
 
-use super::BearerToken;
 use crate::backoff::Backoff;
 use crate::rng::Rng;
 
@@ -27,23 +26,23 @@ const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(
 
 /// What happened.
 #[derive(Debug)]
-pub(super) enum Input<W, E> {
+pub(super) enum Input<T, W, E> {
     /// Somebody is about to authenticate.
     Wanted { waiter: W },
     /// The provider brought a token, which holds for so long; `None` for ever.
-    Fetched { token: BearerToken, life: Option<Duration> },
+    Fetched { token: T, life: Option<Duration> },
     /// The provider brought none.
     Failed { why: E },
 }
 
 /// What to do.
 #[derive(Debug)]
-pub(super) enum Action<W, E> {
+pub(super) enum Action<T, W, E> {
     /// Ask the provider.
     Fetch,
     Give {
         waiter: W,
-        token: BearerToken,
+        token: T,
     },
     Refuse {
         waiter: W,
@@ -51,26 +50,26 @@ pub(super) enum Action<W, E> {
     },
 }
 
-/// The machine. `W` is who waits, `E` why there is no token.
-pub(super) struct Tokens<W, E> {
-    held: Option<Held>,
+/// The machine. `T` is a token, `W` who waits for it, `E` why there is none.
+pub(super) struct Tokens<T, W, E> {
+    held: Option<Held<T>>,
     is_fetching: bool,
     failures: u32,
     /// Connection attempts, of which the pool has one for each of its slots at most.
     waiting: Vec<W>,
-    actions: VecDeque<Action<W, E>>,
+    actions: VecDeque<Action<T, W, E>>,
     rng: Rng,
 }
 
-struct Held {
-    token: BearerToken,
+struct Held<T> {
+    token: T,
     /// When it is no good any more.
     ends: Option<Instant>,
     /// When the next one is asked for.
     refresh: Option<Instant>,
 }
 
-impl<W, E: Clone> Tokens<W, E> {
+impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             held: None,
@@ -98,7 +97,7 @@ impl<W, E: Clone> Tokens<W, E> {
         }
     }
 
-    fn fetched(&mut self, token: BearerToken, life: Option<Duration>, now: Instant) {
+    fn fetched(&mut self, token: T, life: Option<Duration>, now: Instant) {
         self.is_fetching = false;
         self.failures = 0;
         for waiter in self.waiting.drain(..) {
@@ -132,11 +131,11 @@ impl<W, E: Clone> Tokens<W, E> {
     }
 }
 
-impl<W, E: Clone> Machine for Tokens<W, E> {
-    type Input = Input<W, E>;
-    type Action = Action<W, E>;
+impl<T: Clone, W, E: Clone> Machine for Tokens<T, W, E> {
+    type Input = Input<T, W, E>;
+    type Action = Action<T, W, E>;
 
-    fn handle(&mut self, input: Input<W, E>, now: Instant) {
+    fn handle(&mut self, input: Input<T, W, E>, now: Instant) {
         match input {
             Input::Wanted { waiter } => self.wanted(waiter, now),
             Input::Fetched { token, life } => self.fetched(token, life, now),
@@ -144,7 +143,7 @@ impl<W, E: Clone> Machine for Tokens<W, E> {
         }
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Action<W, E>> {
+    fn poll(&mut self, now: Instant) -> Option<Action<T, W, E>> {
         if let Some(held) = &mut self.held
             && held.refresh.take_if(|due| *due <= now).is_some()
         {
@@ -163,8 +162,9 @@ mod tests {
     use krafka_protocol::script::Script;
 
     use super::*;
+    use crate::auth::BearerToken;
 
-    type Test = Script<Tokens<u32, &'static str>>;
+    type Test = Script<Tokens<BearerToken, u32, &'static str>>;
 
     const MINUTE: Duration = Duration::from_secs(60);
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::KafkaBuilder;
-use crate::auth::{Login, Plain, Scram, ScramHash, TokenProvider};
+use crate::auth::{Login, MskIam, Plain, Scram, ScramHash, TokenProvider};
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
@@ -71,6 +71,29 @@ impl KafkaBuilder {
     /// [`KrafkaError`](crate::KrafkaError) decides itself whether it can.
     pub fn sasl_oauthbearer(mut self, provider: impl TokenProvider) -> Self {
         self.login = Some(Login::Bearer(Arc::new(provider)));
+        self
+    }
+
+    /// Authenticates with AWS_MSK_IAM, at Amazon's managed Kafka: with the keys that an
+    /// [`AwsCredentialsProvider`](crate::AwsCredentialsProvider) brings.
+    ///
+    /// Only a signature crosses the network; Amazon's listeners for it speak TLS all the same. The region is read from
+    /// the names of the brokers; where they do not have it, give it with [`MskIam::region`]. Default: no
+    /// authentication. Java: `sasl.mechanism=AWS_MSK_IAM` with `IAMLoginModule` of Amazon's `aws-msk-iam-auth`.
+    ///
+    /// ```no_run
+    /// # async fn example() -> krafka::Result<()> {
+    /// use krafka::{AwsEnvironment, Kafka, Tls};
+    ///
+    /// let builder = Kafka::builder("b-1.shop.abc123.c2.kafka.us-east-1.amazonaws.com:9098");
+    /// # #[cfg(feature = "tls")]
+    /// let builder = builder.tls(Tls::new());
+    /// let kafka = builder.sasl_aws_msk_iam(AwsEnvironment).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sasl_aws_msk_iam(mut self, iam: impl Into<MskIam>) -> Self {
+        self.login = Some(Login::MskIam(iam.into()));
         self
     }
 

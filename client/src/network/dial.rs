@@ -99,7 +99,7 @@ impl Dialer {
         let exchange = match login {
             None => None,
             Some((credentials, spelling)) => {
-                let begun = timeout_at(deadline.into(), credentials.begin(spelling)).await;
+                let begun = timeout_at(deadline.into(), credentials.begin(spelling, &node.host)).await;
                 Some(begun.map_err(|_| self.late(node, "no credentials"))??)
             }
         };

@@ -282,7 +282,7 @@ fn carry_out(
                 }
             }
             Action::Sent(waiter) => waiter.sent(),
-            Action::Renew => renewal.begin(),
+            Action::Renew => renewal.begin(&shared.node.host),
             Action::Heard(body) => renewal.hear(body),
             Action::Fail { waiter, failure, possibly_written } => {
                 shared.registry.unanswered(waiter.key());

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use krafka_protocol::Str;
 use krafka_protocol::frame::Frame;
 use krafka_protocol::machine::Machine;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -66,9 +67,9 @@ impl Renewal {
     }
 
     /// Asks for the credentials, which may have changed.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, host: &Str) {
         if let Some((credentials, spelling)) = &self.login {
-            self.step = Step::Beginning(credentials.beginning(*spelling));
+            self.step = Step::Beginning(credentials.beginning(*spelling, host.clone()));
         }
     }
 

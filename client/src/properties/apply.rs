@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Properties;
 use super::jaas::LoginModule;
-use crate::auth::{BearerToken, ProvidingToken, TokenProvider};
+use crate::auth::{AwsEnvironment, BearerToken, ProvidingToken, TokenProvider};
 use crate::cluster::MetadataRecoveryStrategy;
 use crate::environment::{SystemClock, WallClock};
 use crate::error::KrafkaError;
@@ -132,13 +132,23 @@ fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder
         ("OAUTHBEARER", "OAuthBearerLoginModule") => {
             Ok(builder.sasl_oauthbearer(Unsecured::new(&module).map_err(wrong)?))
         }
-        ("PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER", class) => {
+        ("AWS_MSK_IAM", "IAMLoginModule") => match module.options_after("aws").next() {
+            None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
+            Some((name, _)) => Err(wrong(format!(
+                "has the option 'aws{name}', for which the AWS SDK is needed: leave it out to take the keys from the \
+                 environment, or give a provider to sasl_aws_msk_iam"
+            ))),
+        },
+        ("PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" | "AWS_MSK_IAM", class) => {
             Err(format!("sasl.jaas.config names {class}, which is not the login module of {mechanism}"))
         }
         ("GSSAPI", _) => Err("sasl.mechanism is missing, or GSSAPI (Kerberos), which is not served: name PLAIN, \
-                              SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+                              SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
             .to_owned()),
-        (other, _) => Err(unknown("sasl.mechanism", other, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER")),
+        (other, _) => {
+            let served = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM";
+            Err(unknown("sasl.mechanism", other, served))
+        }
     }
 }
 

@@ -42,6 +42,8 @@ fn what_is_wrong_is_named() {
     assert_refused("bootstrap.servers=a:1\nsecurity.protocol=TLS", &["'TLS'", "SASL_SSL"]);
     assert_refused(SASL, &["sasl.jaas.config is missing"]);
     assert_refused(&format!("{SASL}sasl.jaas.config=x.Krb5LoginModule required;"), &["GSSAPI", "not served"]);
+    let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required");
+    assert_refused(&format!("{iam} awsProfileName=\"prod\";"), &["awsProfileName", "sasl_aws_msk_iam"]);
     let plain = format!("{SASL}sasl.mechanism=PLAIN\nsasl.jaas.config=");
     assert_refused(&format!("{plain}x.PlainLoginModule required username=a;"), &["no option 'password'"]);
     assert_refused(&format!("{plain}x.ScramLoginModule required;"), &["ScramLoginModule", "PLAIN"]);
@@ -67,6 +69,8 @@ fn every_mechanism_is_read() {
         let shown = mechanism(name, module);
         assert!(shown.contains(kind) && shown.contains("alice") && !shown.contains("hunter2"), "{shown}");
     }
+    let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required;");
+    assert!(shown(&iam).contains("MskIam"));
     let token = shown(&format!(
         "{SASL}sasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config=ScramLoginModule required username=\"id\" \
          password=\"x\" tokenauth=\"true\";"

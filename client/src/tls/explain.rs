@@ -5,6 +5,7 @@ use std::io;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
+use crate::calendar::Moment;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
 
@@ -113,35 +114,6 @@ fn alerted(alert: AlertDescription) -> &'static str {
 
 /// The day, as in 2026-11-30, and the time.
 fn date(time: UnixTime) -> String {
-    let secs = time.as_secs();
-    let (days, rest) = (secs / 86_400, secs % 86_400);
-    // Years begin in March here, so that the leap day is the last one; 400 of them have 146,097 days.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_date_is_that_of_the_calendar() {
-        let at = |secs| date(UnixTime::since_unix_epoch(Duration::from_secs(secs)));
-
-        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
-        assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
-        assert_eq!(at(1_709_251_200), "2024-03-01 00:00:00 UTC");
-        assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
-        assert_eq!(at(4_107_542_400), "2100-03-01 00:00:00 UTC");
-    }
+    let Moment { year, month, day, hour, minute, second } = Moment::of_seconds(time.as_secs());
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }

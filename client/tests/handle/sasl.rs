@@ -6,7 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use krafka::protocol::{ApiKey, CreateDelegationTokenRequest, SaslAuthenticateResponse};
 use krafka::testing::{FakeCluster, SaslMechanism, SecurityProtocol};
-use krafka::{BearerToken, KafkaBuilder, KrafkaError, ProvidingToken, TokenProvider};
+use krafka::{
+    AwsCredentials, AwsCredentialsProvider, BearerToken, Environment, Kafka, KafkaBuilder, KrafkaError, MskIam,
+    ProvidingCredentials, ProvidingToken, TokenProvider, WallClock,
+};
 use krafka_protocol::{AnyResponse, Bytes};
 use tokio::time::sleep;
 
@@ -221,4 +224,82 @@ async fn tokens_are_renewed_ahead_of_their_end() {
     drop(kafka);
     sleep(60 * MINUTE).await;
     assert_eq!(provider.asked.load(Ordering::Relaxed), 2, "a handle that is gone wants no tokens");
+}
+
+/// A cluster that takes requests signed by one pair of keys.
+fn of_amazon() -> FakeCluster {
+    FakeCluster::builder().nodes(2).start_time_ms(NOON_MS).aws_msk_iam("AKID", "hunter2", "alice").start_on_pipes()
+}
+
+/// Noon of 2026-02-28, by the fake's clock and by the client's.
+const NOON_MS: i64 = 1_772_280_000_000;
+
+struct Noon;
+
+impl WallClock for Noon {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(NOON_MS.unsigned_abs())
+    }
+}
+
+fn at_noon(fake: &FakeCluster) -> KafkaBuilder {
+    Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1).wall_clock(Noon))
+}
+
+/// AU-01.
+#[tokio::test(start_paused = true)]
+async fn aws_keys_are_accepted() {
+    let fake = of_amazon();
+
+    works(at_noon(&fake).sasl_aws_msk_iam(MskIam::new(AwsCredentials::new("AKID", "hunter2")).region("us-east-1")))
+        .await;
+    let temporary = AwsCredentials::new("AKID", "hunter2").session_token("t/o+k=en");
+    works(at_noon(&fake).sasl_aws_msk_iam(MskIam::new(temporary).region("eu-central-1"))).await;
+}
+
+/// AU-02.
+#[tokio::test(start_paused = true)]
+async fn wrong_aws_keys_are_told_at_once_and_not_shown() {
+    let fake = of_amazon();
+    let iam = |keys| MskIam::new(keys).region("us-east-1");
+
+    let error = refused(at_noon(&fake).sasl_aws_msk_iam(iam(AwsCredentials::new("AKID", "swordfish")))).await;
+    assert_says(&error, &["AWS_MSK_IAM", "Access denied", "kafka-cluster:Connect", "clock"]);
+    assert!(!format!("{error:?}").contains("swordfish"));
+
+    let error = refused(at_noon(&fake).sasl_aws_msk_iam(iam(AwsCredentials::new("AKID", "sword fish")))).await;
+    assert_says(&error, &["secret access key"]);
+    assert!(!format!("{error:?}").contains("sword"));
+
+    let builder = at_noon(&fake).sasl_aws_msk_iam(iam(AwsCredentials::new("AKID", "hunter2")).region("Frankfurt"));
+    let error = builder.connect().await.expect_err("there is no such region");
+    assert!(matches!(error, KrafkaError::Config { .. }), "{error:?}");
+}
+
+/// Brings keys that hold for ten minutes, and counts.
+struct Rotating(Arc<AtomicUsize>);
+
+impl AwsCredentialsProvider for Rotating {
+    fn credentials(&self) -> ProvidingCredentials<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let keys = AwsCredentials::new("AKID", "hunter2").expires_at(Noon.now() + 10 * MINUTE);
+        Box::pin(std::future::ready(Ok(keys)))
+    }
+}
+
+/// AU-10: AWS keys are shared and renewed as tokens are.
+#[tokio::test(start_paused = true)]
+async fn aws_keys_are_renewed_ahead_of_their_end() {
+    let fake = of_amazon();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let iam = MskIam::new(Rotating(asked.clone())).region("us-east-1");
+    let kafka = at_noon(&fake).sasl_aws_msk_iam(iam).connect().await.expect("the keys are good");
+    for node in 1..=2 {
+        kafka.broker_connection(node).await.expect("it is up");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+
+    sleep(9 * MINUTE).await;
+
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
 }

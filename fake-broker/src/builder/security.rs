@@ -62,6 +62,21 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Takes requests that were signed with this access key and its secret, for AWS_MSK_IAM: whose they are. Without a
+    /// [`listener`](Self::listener) of its own, the cluster's one then asks for SASL. Only Amazon's brokers have that
+    /// mechanism; by default it is not offered.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn aws_msk_iam(
+        mut self,
+        access_key_id: impl Into<Str>,
+        secret_access_key: impl Into<Str>,
+        user: impl Into<Str>,
+    ) -> Self {
+        self.config.logins.aws.keys.insert(access_key_id.into(), (secret_access_key.into(), user.into()));
+        self
+    }
+
     /// Sets for how long a login holds before the client must log in again (KIP-368): Kafka's
     /// `connections.max.reauth.ms`. By default it holds as long as the connection.
     ///

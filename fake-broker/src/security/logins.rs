@@ -7,7 +7,7 @@ use krafka_protocol::{Bytes, Str};
 
 use super::sasl::oauthbearer::Verifier;
 use super::sasl::scram::{Claim, ScramCredential, ScramMechanism};
-use super::sasl::{Login, SaslMechanism};
+use super::sasl::{Login, SaslMechanism, aws_msk_iam};
 use super::tokens::Tokens;
 use crate::rng::Rng;
 use crate::security::principal::Principal;
@@ -24,6 +24,7 @@ pub(crate) struct Logins {
     pub(crate) plain: BTreeMap<Str, Str>,
     pub(crate) scram: ScramCredentials,
     pub(crate) oauth: Verifier,
+    pub(crate) aws: aws_msk_iam::Verifier,
     pub(crate) tokens: Tokens,
     /// For how long a login holds at most: Kafka's `connections.max.reauth.ms`.
     pub(crate) max_reauth: Option<Duration>,
@@ -40,6 +41,7 @@ impl Default for Logins {
             plain: BTreeMap::new(),
             scram: ScramCredentials::default(),
             oauth: Verifier::default(),
+            aws: aws_msk_iam::Verifier::default(),
             tokens: Tokens::default(),
             max_reauth: None,
             failure_delay: FAILURE_DELAY,
@@ -68,6 +70,7 @@ impl Logins {
             SaslMechanism::Plain => !self.plain.is_empty(),
             SaslMechanism::ScramSha256 | SaslMechanism::ScramSha512 => !self.scram.by_user.is_empty(),
             SaslMechanism::OAuthBearer => self.oauth.takes_any(),
+            SaslMechanism::AwsMskIam => !self.aws.keys.is_empty(),
         };
         self.mechanisms = SaslMechanism::ALL.into_iter().filter(is_possible).collect();
     }

@@ -11,11 +11,14 @@ pub enum SaslMechanism {
     ScramSha512,
     /// A token that somebody else has issued (RFC 7628).
     OAuthBearer,
+    /// A request signed with the keys of AWS, which only Amazon's brokers take.
+    AwsMskIam,
 }
 
 impl SaslMechanism {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::ScramSha256, Self::ScramSha512, Self::OAuthBearer];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Plain, Self::ScramSha256, Self::ScramSha512, Self::OAuthBearer, Self::AwsMskIam];
 
     /// Returns the name that clients ask for it by.
     pub fn name(self) -> &'static str {
@@ -24,6 +27,7 @@ impl SaslMechanism {
             Self::ScramSha256 => "SCRAM-SHA-256",
             Self::ScramSha512 => "SCRAM-SHA-512",
             Self::OAuthBearer => "OAUTHBEARER",
+            Self::AwsMskIam => "AWS_MSK_IAM",
         }
     }
 }

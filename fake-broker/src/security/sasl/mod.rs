@@ -14,6 +14,7 @@
 //! Where sessions have an end, a handshake begins anew (KIP-368), but not twice in a second; who uses a connection
 //! after the end is cut off. The one who logs in again must be the same, by the same mechanism.
 
+pub(crate) mod aws_msk_iam;
 mod mechanism;
 pub(crate) mod oauthbearer;
 mod plain;
@@ -64,6 +65,7 @@ pub(crate) enum Exchange {
     Plain,
     Scram(Box<scram::Exchange>),
     OAuthBearer(oauthbearer::Exchange),
+    AwsMskIam,
     /// The client has changed its mechanism, which its next token will be told.
     Changed,
 }
@@ -177,6 +179,7 @@ impl Session {
                 Exchange::Scram(Box::new(scram::Exchange::new(scram::ScramMechanism::Sha512)))
             }
             SaslMechanism::OAuthBearer => Exchange::OAuthBearer(oauthbearer::Exchange::default()),
+            SaslMechanism::AwsMskIam => Exchange::AwsMskIam,
         };
         *self = Self::Authenticating { mechanism, exchange, is_raw: version == 0, before };
         Ok(())
@@ -200,6 +203,10 @@ impl Session {
                 exchange.step(token, |kind, claim| scram.find(tokens, kind, claim), || chance.uuid().to_string())
             }
             Exchange::OAuthBearer(exchange) => exchange.step(token, &logins.oauth, wall_ms),
+            Exchange::AwsMskIam => logins
+                .aws
+                .check(token, wall_ms)
+                .map(|(reply, user)| (reply, Some(Login::new(Principal::user(user), SaslMechanism::AwsMskIam)))),
             Exchange::Changed => return Err(String::new()),
         };
         let (reply, login) = stepped.map_err(|failure| match failure {

@@ -63,6 +63,11 @@ impl ScramMechanism {
     }
 }
 
+/// HMAC with SHA-256, which AWS signs with, too.
+pub(super) fn hmac_sha256(key: &[u8], data: &[u8]) -> Vec<u8> {
+    ScramMechanism::Sha256.hmac(key, data)
+}
+
 /// HMAC with SHA-512, which delegation tokens are made of, too.
 pub(crate) fn hmac_sha512(key: &[u8], data: &[u8]) -> Vec<u8> {
     let mac = Hmac::<Sha512>::new_from_slice(key).expect("HMAC takes keys of any length");
