@@ -65,7 +65,8 @@ impl Kafka {
     /// Returns a builder with the settings of a Java client: the text of its `client.properties`.
     ///
     /// Read are `bootstrap.servers`, `client.id`, `security.protocol`, `sasl.mechanism`, `sasl.jaas.config` (PLAIN,
-    /// SCRAM with `tokenauth`, OAUTHBEARER with unsecured tokens, and AWS_MSK_IAM with keys of the environment), `ssl.truststore.*` and `ssl.keystore.*` of the
+    /// SCRAM with `tokenauth`, OAUTHBEARER with unsecured tokens, and AWS_MSK_IAM with keys of the environment),
+    /// `sasl.oauthbearer.*` for tokens of an endpoint (feature `oidc`), `ssl.truststore.*` and `ssl.keystore.*` of the
     /// type PEM, `ssl.key.password`, `ssl.endpoint.identification.algorithm`, `request.timeout.ms`,
     /// `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
     /// `metadata.recovery.strategy`, `metadata.recovery.rebootstrap.trigger.ms` and `allow.auto.create.topics`. Others,

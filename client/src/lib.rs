@@ -61,6 +61,8 @@ mod topic_name;
 mod types;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
+#[cfg(feature = "oidc")]
+pub use auth::{Assertion, AssertionAlgorithm, Oidc};
 pub use auth::{
     AwsCredentials, AwsCredentialsProvider, AwsEnvironment, BearerToken, MskIam, ProvidingCredentials, ProvidingToken,
     TokenError, TokenProvider,

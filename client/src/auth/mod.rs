@@ -8,6 +8,8 @@ mod driver;
 mod exchange;
 mod nonces;
 mod oauth;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod plain;
 mod saslprep;
 mod scram;
@@ -27,6 +29,8 @@ use self::driver::Shared;
 pub(crate) use self::exchange::{Exchange, Next};
 pub(crate) use self::nonces::Nonces;
 pub use self::oauth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
+#[cfg(feature = "oidc")]
+pub use self::oidc::{Assertion, AssertionAlgorithm, Oidc};
 pub(crate) use self::plain::Plain;
 pub(crate) use self::scram::{Scram, ScramHash};
 pub(crate) use self::secret::Secret;

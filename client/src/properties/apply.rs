@@ -26,6 +26,7 @@ const KNOWN: &[&str] = &[
     "metadata.recovery.strategy",
     "request.timeout.ms",
     "sasl.jaas.config",
+    "sasl.login.read.timeout.ms",
     "sasl.mechanism",
     "security.protocol",
     "socket.connection.setup.timeout.ms",
@@ -88,7 +89,8 @@ fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
             _ => return Err(unknown("allow.auto.create.topics", allow, "true or false")),
         });
     }
-    let others: Vec<_> = properties.names().filter(|name| !KNOWN.contains(name)).collect();
+    let others: Vec<_> =
+        properties.names().filter(|name| !KNOWN.contains(name) && !name.starts_with("sasl.oauthbearer.")).collect();
     if !others.is_empty() {
         tracing::debug!(?others, "passed over properties that are not the client's");
     }
@@ -129,9 +131,10 @@ fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder
                 (_, true) => builder.sasl_delegation_token(user, password),
             })
         }
-        ("OAUTHBEARER", "OAuthBearerLoginModule") => {
-            Ok(builder.sasl_oauthbearer(Unsecured::new(&module).map_err(wrong)?))
-        }
+        ("OAUTHBEARER", "OAuthBearerLoginModule") => match properties.get("sasl.oauthbearer.token.endpoint.url") {
+            Some(url) => by_endpoint(builder, properties, &module, url),
+            None => Ok(builder.sasl_oauthbearer(Unsecured::new(&module).map_err(wrong)?)),
+        },
         ("AWS_MSK_IAM", "IAMLoginModule") => match module.options_after("aws").next() {
             None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
             Some((name, _)) => Err(wrong(format!(
@@ -152,6 +155,21 @@ fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder
     }
 }
 
+#[cfg(feature = "oidc")]
+fn by_endpoint(
+    builder: KafkaBuilder,
+    properties: &Properties,
+    module: &LoginModule,
+    url: &str,
+) -> Result<KafkaBuilder, String> {
+    Ok(builder.sasl_oauthbearer(super::oidc::provider(properties, module, url)?))
+}
+
+#[cfg(not(feature = "oidc"))]
+fn by_endpoint(_: KafkaBuilder, _: &Properties, _: &LoginModule, _: &str) -> Result<KafkaBuilder, String> {
+    Err("sasl.oauthbearer.token.endpoint.url is set: build krafka with the feature oidc".to_owned())
+}
+
 /// Writes tokens that nobody has signed, as Java's client does when it is told no issuer. For development: a broker
 /// that takes them believes everybody.
 struct Unsecured {
@@ -164,7 +182,10 @@ struct Unsecured {
 impl Unsecured {
     fn new(module: &LoginModule) -> Result<Self, String> {
         let subject = module.required("unsecuredLoginStringClaim_sub").map_err(|why| {
-            format!("{why}: tokens of an issuer are not read from properties; give a provider to sasl_oauthbearer")
+            format!(
+                "{why}; for tokens of an issuer set sasl.oauthbearer.token.endpoint.url, or give a provider to \
+                 sasl_oauthbearer"
+            )
         })?;
         if subject.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
             return Err("has a subject with a quote, a backslash or a control character in it".to_owned());
@@ -240,7 +261,7 @@ fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilde
 }
 
 impl Properties {
-    fn millis(&self, name: &str) -> Result<Option<Duration>, String> {
+    pub(super) fn millis(&self, name: &str) -> Result<Option<Duration>, String> {
         let number =
             |value: &str| value.parse().map(Duration::from_millis).map_err(|_| unknown(name, value, "milliseconds"));
         self.get(name).map(number).transpose()

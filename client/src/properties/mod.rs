@@ -2,6 +2,8 @@
 
 mod apply;
 mod jaas;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod text;
 mod url;
 

@@ -2,6 +2,7 @@
 
 mod explain;
 mod identity;
+mod key;
 mod material;
 mod names;
 mod provider;
@@ -16,8 +17,11 @@ use rustls::pki_types::ServerName;
 
 pub(crate) use self::explain::{explain, explain_late};
 use self::identity::Identity;
+#[cfg(feature = "oidc")]
+pub(crate) use self::key::PrivateKey;
 use self::material::{Material, Stamps};
 use self::names::AnyName;
+pub(crate) use self::provider::provider;
 use self::roots::Roots;
 use crate::auth::Secret;
 
@@ -198,7 +202,7 @@ impl Settings {
     }
 
     fn config(&self) -> Result<ClientConfig, String> {
-        let provider = provider::provider()?;
+        let provider = provider()?;
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|why| format!("the cryptography provider has no version of TLS ({why})"))?;

@@ -12,26 +12,26 @@ use rustls::crypto::CryptoProvider;
 /// This machine's processor lacks what the provider needs, and there is no other.
 #[cfg(feature = "tls-aws-lc")]
 #[expect(clippy::unnecessary_wraps, reason = "other features can fail")]
-pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+pub(crate) fn provider() -> Result<Arc<CryptoProvider>, String> {
     Ok(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
 }
 
 /// The same without aws-lc.
 #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
-pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+pub(crate) fn provider() -> Result<Arc<CryptoProvider>, String> {
     graviola().or_else(instead)
 }
 
 /// The same without aws-lc and graviola.
 #[cfg(all(feature = "tls-ring", not(any(feature = "tls-graviola", feature = "tls-aws-lc"))))]
 #[expect(clippy::unnecessary_wraps, reason = "other features can fail")]
-pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+pub(crate) fn provider() -> Result<Arc<CryptoProvider>, String> {
     Ok(Arc::new(rustls::crypto::ring::default_provider()))
 }
 
 /// The same without any of them.
 #[cfg(not(any(feature = "tls-ring", feature = "tls-aws-lc", feature = "tls-graviola")))]
-pub(super) fn provider() -> Result<Arc<CryptoProvider>, String> {
+pub(crate) fn provider() -> Result<Arc<CryptoProvider>, String> {
     Err("krafka was built without cryptography for TLS: take the feature tls-ring, tls-aws-lc or tls-graviola"
         .to_owned())
 }

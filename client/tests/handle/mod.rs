@@ -9,6 +9,8 @@ mod logs;
 mod metadata;
 mod metrics;
 mod observed;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod proxy;
 mod raw;
 mod renewal;

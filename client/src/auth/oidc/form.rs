@@ -1,0 +1,73 @@
+//! [`Form`]: parameters as a body of the type `application/x-www-form-urlencoded`, and as the header of RFC 6749.
+
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+use crate::auth::Secret;
+
+/// Names and values, encoded. They may be secret.
+pub(super) struct Form(Zeroizing<String>);
+
+impl Form {
+    pub(super) fn new() -> Self {
+        Self(Zeroizing::new(String::new()))
+    }
+
+    pub(super) fn add(&mut self, name: &str, value: &str) {
+        if !self.0.is_empty() {
+            self.0.push('&');
+        }
+        encode(name, &mut self.0);
+        self.0.push('=');
+        encode(value, &mut self.0);
+    }
+
+    pub(super) fn into_text(self) -> Zeroizing<String> {
+        self.0
+    }
+}
+
+/// The value of the header `Authorization`: both parts are encoded before they are joined (RFC 6749, section 2.3.1).
+pub(super) fn basic(client_id: &str, secret: &Secret) -> Secret {
+    let mut joined = Zeroizing::new(String::new());
+    encode(client_id, &mut joined);
+    joined.push(':');
+    encode(secret.expose(), &mut joined);
+    Secret::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())))
+}
+
+fn encode(text: &str, encoded: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => encoded.push(char::from(byte)),
+            b' ' => encoded.push('+'),
+            _ => write!(encoded, "%{byte:02X}").expect("a string takes all"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_encoded() {
+        let mut form = Form::new();
+        form.add("grant_type", "client_credentials");
+        form.add("scope", "a b&c=ä");
+
+        assert_eq!(*form.into_text(), "grant_type=client_credentials&scope=a+b%26c%3D%C3%A4");
+    }
+
+    /// With the user and password of RFC 7617, and one that needs encoding.
+    #[test]
+    fn a_header_is_encoded_before_it_is_joined() {
+        let basic = |id: &str, secret: &str| basic(id, &Secret::new(secret)).expose().to_owned();
+
+        assert_eq!(basic("Aladdin", "open"), "Basic QWxhZGRpbjpvcGVu");
+        assert_eq!(basic("a:b", "c d"), format!("Basic {}", STANDARD.encode("a%3Ab:c+d")));
+    }
+}
