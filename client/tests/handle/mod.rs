@@ -15,6 +15,8 @@ mod proxy;
 mod raw;
 mod renewal;
 mod sasl;
+#[cfg(all(feature = "oidc", feature = "encrypted-keys"))]
+mod secrets;
 mod spans;
 #[cfg(feature = "tls")]
 mod tls;

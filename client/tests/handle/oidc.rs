@@ -34,7 +34,7 @@ type Answer = dyn Fn(usize) -> Option<String> + Send + Sync;
 
 /// A token endpoint at the other end of pipes.
 #[derive(Clone)]
-struct Endpoint {
+pub(super) struct Endpoint {
     answer: Arc<Answer>,
     seen: Arc<Mutex<Vec<Seen>>>,
     tls: Option<TlsAcceptor>,
@@ -46,15 +46,20 @@ impl Endpoint {
     }
 
     /// One that always grants this token.
-    fn granting(token: &'static str, seconds: u64) -> Self {
+    pub(super) fn granting(token: &'static str, seconds: u64) -> Self {
         Self::new(move |_| Some(ok(&format!(r#"{{"access_token":"{token}","expires_in":{seconds}}}"#))))
+    }
+
+    /// One that always refuses.
+    pub(super) fn refusing(status: u16) -> Self {
+        Self::new(move |_| Some(answered(status, r#"{"error":"invalid_client"}"#)))
     }
 
     fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("nobody panicked").clone()
     }
 
-    fn environment(&self) -> Environment {
+    pub(super) fn environment(&self) -> Environment {
         Environment::new(self.clone(), 1).wall_clock(Fixed)
     }
 
