@@ -163,6 +163,10 @@ impl Proposal<'_> {
         }
         for name in POOLS {
             let (Some(before), Some(after)) = (self.before_number(name), self.after_number(name)) else { continue };
+            // -1 stands for another pool's size, and is less than half of itself.
+            if after == before {
+                continue;
+            }
             let text = format!("Dynamic thread count update validation failed for {name}={after}");
             if after < before / 2 {
                 return Err(format!("{text}, value should be at least half the current value {before}"));

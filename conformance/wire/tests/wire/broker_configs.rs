@@ -155,6 +155,8 @@ fn first_of_two_wrong_pools_is_named() {
         }
         let (_, words) = check(&mut wire, node, &[("num.network.threads", "1000"), ("max.connections", "0")]).await;
         assert!(words.contains("Invalid max.connections 0"), "{words}");
+        let stranger = check(&mut wire, node, &[(&*fresh("stranger"), "x")]).await;
+        assert_eq!(stranger, ("NONE", String::new()), "no pool changes, whatever its size stands for");
     });
 }
 
