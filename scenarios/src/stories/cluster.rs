@@ -67,6 +67,52 @@ fn is_refusal(event: &Event) -> bool {
     answer.is_some_and(|answer| answer.error_code == ErrorCode::REBOOTSTRAP_REQUIRED.0)
 }
 
+/// RB-08, RB-09: the user has the client begin again and again while a producer and a group are at work, each time with
+/// the seed brokers in another order.
+pub async fn beginning_again_under_load(world: &World) -> Result<()> {
+    let topic = world.topic("orders").partitions(6).create().await?;
+    let kafka = world.kafka().await?;
+    let producer = kafka.producer().build().await?;
+    let consumer =
+        kafka.consumer("readers").auto_offset_reset(krafka::consumer::AutoOffsetReset::Earliest).build().await?;
+    world.calls().within(PATIENCE, "subscribe", consumer.subscribe(&[&topic.name])).await??;
+    let mut readers = Readers::of(world, "readers");
+    readers.add(world, "one", consumer);
+    let sending = workload::send(world, &producer, &topic, "a", 1..=2_000);
+
+    let mut seeds: Vec<&str> = world.bootstrap().split(',').collect();
+    for round in 1..=4 {
+        sending.acked(400 * round).await?;
+        seeds.rotate_left(1);
+        kafka.update_seed_brokers(&seeds.join(","))?;
+        kafka.rebootstrap();
+    }
+    let sent = sending.finish().await?;
+    sent.all_acked()?;
+    readers.read_all(world, &[&sent]).await?;
+
+    let rebootstraps = kafka.metrics().metadata.rebootstraps;
+    ensure!(rebootstraps >= 1, "the client was told four times to begin again, and did {rebootstraps} times");
+    crate::invariants::group::read_all(&sent, &readers.finish().await?)
+}
+
+/// RB-05, RB-07 (KIP-1102, KIP-1242): another cluster, with copies of the topics, answers at the old addresses. The
+/// client notices, says so, and goes on there.
+pub async fn another_cluster_at_the_old_addresses(world: &World) -> Result<()> {
+    let topic = world.topic("orders").partitions(3).create().await?;
+    let kafka = world.kafka().await?;
+    let producer = kafka.producer().build().await?;
+    let sending = workload::send(world, &producer, &topic, "a", 1..=1_000);
+
+    sending.acked(300).await?;
+    let fake = world.fake()?;
+    fake.swap_cluster_id();
+    fake.nodes().into_iter().for_each(|node| fake.disconnect(node));
+    sending.finish().await?.all_acked()?;
+
+    world.until("the client noticed", || kafka.metrics().metadata.cluster_changes == 1).await
+}
+
 /// The first send comes before the topic does; a topic that never comes is named at the deadline.
 pub async fn topic_that_comes_late(world: &World) -> Result<()> {
     let kafka = world.kafka().await?;

@@ -155,6 +155,10 @@ stories! {
         "a broker that crashes under load costs time and no record";
     cluster::rebootstrap_required in Fake:
         "code 129 makes the client forget the cluster and find it again from its bootstrap servers";
+    cluster::beginning_again_under_load in All:
+        "a client that is told to begin again under load, with other seed brokers, loses nothing and keeps its place";
+    cluster::another_cluster_at_the_old_addresses in Fake:
+        "a client whose cluster was replaced by another notices, and goes on with that one";
     cluster::topic_that_comes_late in Fake:
         "a send to a topic that does not exist yet succeeds once it does";
     network::partitioned_client in Fake:
