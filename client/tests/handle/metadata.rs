@@ -250,3 +250,42 @@ async fn a_broker_that_moves_is_followed() {
     let on: Vec<_> = history.of(ApiKey::Produce).map(|event| event.connection).collect();
     assert_ne!(on[0], on[1]);
 }
+
+/// MD-26: who may create topics is for both sides to say.
+#[tokio::test(start_paused = true)]
+async fn a_topic_is_created_on_demand_only_where_both_sides_want_that() {
+    for (broker, allows) in [(true, true), (true, false), (false, true)] {
+        let fake = FakeCluster::builder().nodes(1).auto_create_topics(broker).start_on_pipes();
+        let kafka = client(&fake).allow_auto_create_topics(allows).connect().await.expect("it is up");
+        let producer = kafka.producer().max_block(5 * SECOND).build().await.expect("valid");
+        let consumer = kafka.consumer_without_group().build().await.expect("valid");
+
+        let written = producer.send(Record::new("produced", "tea")).await;
+        let assigned = consumer.assign("consumed", vec![0]).await;
+
+        let is_created = broker && allows;
+        assert_eq!((written.is_ok(), assigned.is_ok()), (is_created, is_created), "{written:?}, {assigned:?}");
+        let created: Vec<_> = fake.topics().iter().map(ToString::to_string).collect();
+        let expected: &[&str] = if is_created { &["consumed", "produced"] } else { &[] };
+        assert_eq!(created, expected);
+    }
+}
+
+/// MD-04: the brokers need not be asked.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_no_topic_can_have_is_refused_at_once() {
+    let fake = three_nodes();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let producer = kafka.producer().build().await.expect("the defaults are valid");
+    let consumer = kafka.consumer("readers").build().await.expect("the settings are valid");
+    let asked = fake.history().count(ApiKey::Metadata);
+
+    for error in [
+        producer.send(Record::new("a/b", "tea")).await.expect_err("no such name"),
+        consumer.subscribe(&["a/b"]).await.expect_err("no such name"),
+    ] {
+        assert!(matches!(error, KrafkaError::Config { .. }) && !error.is_retriable(), "{error:?}");
+        assert_says(&error, &["a/b"]);
+    }
+    assert_eq!(fake.history().count(ApiKey::Metadata), asked);
+}
