@@ -10,7 +10,7 @@
 //!
 //! // What an endpoint for Prometheus would answer:
 //! let page = metrics.to_prometheus();
-//! assert!(page.contains("krafka_connections_open{client_id=\"krafka\"} 2"));
+//! assert!(page.contains("krafka_connections_open{client_id=\"krafka\"} 1"));
 //! # Ok(())
 //! # }
 //! ```
