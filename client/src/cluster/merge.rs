@@ -80,7 +80,8 @@ pub(crate) fn apply_hint(before: &Snapshot, hint: &LeaderHint) -> Option<Snapsho
     Some(after)
 }
 
-fn nodes(answer: &MetadataResponse) -> BTreeMap<i32, Arc<Node>> {
+/// The brokers that an answer names and that can be connected to.
+pub(crate) fn nodes(answer: &MetadataResponse) -> BTreeMap<i32, Arc<Node>> {
     let node = |broker: &krafka_protocol::api::metadata::MetadataResponseBroker| {
         // A port that does not fit cannot be connected to: its broker is as good as absent.
         let port = u16::try_from(broker.port).ok()?;

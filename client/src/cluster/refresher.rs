@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, MetadataResponse, Str};
 
-use super::merge::{LeaderHint, apply_hint, merge};
+use super::merge::{LeaderHint, apply_hint, merge, nodes};
 use super::snapshot::{Node, Snapshot};
 use crate::backoff::Backoff;
 use crate::error::KrafkaError;
@@ -240,7 +240,7 @@ impl<W> Refresher<W> {
     fn fetched(&mut self, fetch: u64, node: &Node, result: Result<MetadataResponse, KrafkaError>, now: Instant) {
         let Some(mut fetching) = self.fetching.take_if(|fetching| fetching.id == fetch) else { return };
         let failure = match result {
-            Ok(answer) if ErrorCode(answer.error_code).is_ok() && !answer.brokers.is_empty() => {
+            Ok(answer) if ErrorCode(answer.error_code).is_ok() && !nodes(&answer).is_empty() => {
                 return self.succeeded(fetching, &answer, now);
             }
             Ok(answer) if ErrorCode(answer.error_code).is_ok() => unaware(node),

@@ -484,6 +484,21 @@ fn an_answer_without_brokers_is_none() {
     });
 }
 
+/// Nor is one that only has brokers that cannot be connected to.
+#[test]
+fn an_answer_without_brokers_of_use_is_none() {
+    connected(|script| {
+        load(script, &["a"], "w");
+        acts(script);
+        let mut answer = response(&names(&["a"]), 1);
+        answer.brokers.iter_mut().for_each(|broker| broker.port = 70_000);
+
+        answer_with(script, Ok(answer));
+
+        assert_eq!(acts(script).len(), 1, "the other broker is asked");
+    });
+}
+
 /// RB-07: nothing that the former cluster said is believed of the new one's topics.
 #[test]
 fn another_cluster_is_asked_about_everything_that_is_watched() {
