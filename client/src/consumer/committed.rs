@@ -1,5 +1,7 @@
 //! Loads the group's committed offsets, where its partitions start.
 
+pub(crate) mod layout;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 

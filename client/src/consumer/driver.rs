@@ -12,11 +12,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
 use super::commit;
+use super::committed::layout;
 use super::engine::{Action, Engine, Event, Input, count};
 use super::fetcher::Hint;
 use super::group::classic;
 use super::listener::RebalanceListener;
 use super::metrics::fault;
+use super::session;
 use super::shared::Shared;
 use crate::cluster::{Cluster, CoordinatorKind, LeaderHint, Node};
 use crate::drive::{self, Work};
@@ -84,14 +86,14 @@ fn carry_out(
         }
         Action::Fetch { node, request } => work.start(async move {
             let timeout = to.request_timeout + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-            let answer = to.at_node(node, Lane::Fetch(to.owner), request, timeout).await;
+            let answer = to.in_version(node, Lane::Fetch(to.owner), request, timeout, session::in_version).await;
             answer.iter().for_each(|answer| shared.counters.fetched(answer));
             Input::Fetched { node, answer }
         }),
         Action::EndSession { node, request } => work.start(async move {
             // Not on the fetch lane, where it would wait behind a long poll: a session is not tied to its connection.
             // Whether the broker heard of it does not matter: it forgets sessions by itself.
-            let parting = to.at_node(node, Lane::Control, request, to.request_timeout);
+            let parting = to.in_version(node, Lane::Control, request, to.request_timeout, session::in_version);
             let _ = tokio::time::timeout(FAREWELL, parting).await;
             Input::Parted
         }),
@@ -201,13 +203,30 @@ impl Remote {
         R: Request,
         R::Response: Send + 'static,
     {
+        self.in_version(node, lane, request, timeout, |request, _| request).await
+    }
+
+    /// Asks one broker, in words of the version that it speaks.
+    async fn in_version<R>(
+        &self,
+        node: i32,
+        lane: Lane,
+        request: R,
+        timeout: Duration,
+        speak: impl FnOnce(R, i16) -> R,
+    ) -> Result<R::Response>
+    where
+        R: Request,
+        R::Response: Send + 'static,
+    {
         let Some(node) = self.cluster.snapshot().node(node).cloned() else {
             let missing =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "it is not in the cluster's metadata any more");
             return Err(KrafkaError::network(format!("{} at broker {node}", R::KEY.name()), missing));
         };
         let connection = self.network.connection(&node, lane).await?;
-        Ok(connection.call(request, timeout).await?)
+        let version = connection.version::<R>()?;
+        Ok(connection.submit_at(speak(request, version), version, timeout).await?)
     }
 
     /// Asks the group's coordinator, and says so when it is none any more.
@@ -288,12 +307,15 @@ impl Remote {
         let (node, connection) = self.coordinator(self.coordination(), "OffsetFetch", self.request_timeout).await?;
         let topics = || request.groups.iter().flat_map(|group| group.topics.iter().flatten());
         let names: Vec<Str> = topics().map(|topic| topic.name.clone()).collect();
-        let ids = self.ids(&names, connection.version::<OffsetFetchRequest>()?).await?;
+        let version = connection.version::<OffsetFetchRequest>()?;
+        let ids = self.ids(&names, version).await?;
         let topics = request.groups.iter_mut().flat_map(|group| group.topics.iter_mut().flatten());
         for (topic, (_, id)) in topics.zip(&ids) {
             topic.topic_id = *id;
         }
-        let answer = connection.call(request, self.request_timeout).await;
+        let asked = layout::question(request, version);
+        let answer = connection.submit_at(asked.clone(), version, self.request_timeout).await;
+        let answer = answer.map(|answer| layout::answer(answer, &asked, version));
         let code = answer.iter().flat_map(|answer| &answer.groups).map(|group| ErrorCode(group.error_code)).next();
         let recovery = code.map_or(Recovery::None, ErrorCode::recovery);
         self.judge(&node, if answer.is_err() { Recovery::RefreshCoordinator } else { recovery });

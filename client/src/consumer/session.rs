@@ -25,6 +25,24 @@ pub(crate) struct Asked {
     pub(crate) max_bytes: i32,
 }
 
+/// The first version whose broker looks for diverging logs (KIP-595).
+const LAST_EPOCH_SINCE: i16 = 12;
+
+/// The first version with sessions. Before, every request is a full one, and there is nothing to be forgotten.
+const SESSIONS_SINCE: i16 = 7;
+
+/// The request as a version can say it. What is lost only costs the broker's help.
+pub(crate) fn in_version(mut request: FetchRequest, version: i16) -> FetchRequest {
+    if version < LAST_EPOCH_SINCE {
+        let partitions = request.topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+        partitions.for_each(|partition| partition.last_fetched_epoch = FetchPartition::default().last_fetched_epoch);
+    }
+    if version < SESSIONS_SINCE {
+        request.forgotten_topics_data.clear();
+    }
+    request
+}
+
 /// The session with one broker.
 #[derive(Debug, Default)]
 pub(crate) struct FetchSession {
