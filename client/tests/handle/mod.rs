@@ -4,10 +4,12 @@
 mod admin;
 mod connect;
 mod connection;
+mod dialling;
 mod hanging;
 mod logs;
 mod metadata;
 mod metrics;
+mod narrow;
 mod observed;
 #[cfg(feature = "oidc")]
 mod oidc;
