@@ -6,7 +6,8 @@
 //!     └──── failed: the address is left alone, 50 ms at first, 1 s at last
 //! ```
 //!
-//! Idle connections close by themselves (see `channel.rs`); their slots are swept when the next one is filled.
+//! Idle connections close by themselves (see `channel.rs`); their slots are swept when there are twice as many as after
+//! the last time.
 //!
 //! **The cap.** Where there is no room, the connection that was idle for longest makes some; where none is idle, a lane
 //! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
@@ -30,6 +31,9 @@ const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::fro
 
 /// A failure this long ago is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// Slots that need no sweeping.
+const FEW: usize = 16;
 
 /// What a slot holds.
 pub(crate) trait Slotted: Clone {
@@ -142,6 +146,9 @@ pub(crate) struct Slots<C, W, E> {
     /// How many use a lane, where more than one may.
     users: BTreeMap<Lane, usize>,
     fallbacks: u64,
+    /// With so many slots the closed ones are looked for: a walk through all of them at each attempt would take as many
+    /// steps as the square of their number.
+    sweep_at: usize,
     rng: Rng,
     is_closed: bool,
     actions: VecDeque<Action<C, W, E>>,
@@ -155,6 +162,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             failing: BTreeMap::new(),
             users: BTreeMap::new(),
             fallbacks: 0,
+            sweep_at: FEW,
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
             actions: VecDeque::new(),
@@ -242,6 +250,9 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
     fn make_room(&mut self) -> bool {
+        if self.slots.len() < self.sweep_at.min(self.max_connections) {
+            return true;
+        }
         self.sweep();
         if self.owned() < self.max_connections {
             return true;
@@ -290,6 +301,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             Slot::Dialing(_) => true,
             Slot::Ready { connection, .. } | Slot::Borrowed(connection) => !connection.is_closed(),
         });
+        self.sweep_at = FEW.max(2 * self.slots.len());
     }
 
     /// How many of the slots count: each that is, or will be, a connection.

@@ -364,6 +364,25 @@ fn at_the_limit_a_dead_connection_does_not_count() {
     });
 }
 
+/// Connections that closed by themselves do not stay for ever, and are not looked for at each attempt.
+#[test]
+fn closed_connections_are_swept() {
+    slots(|script| {
+        for id in 0..1_000 {
+            let closed = Conn { is_closed: true, ..idle(1) };
+            script.input(want(id, Control, "w")).input(connected(id, Control, closed));
+            assert!(script.machine().slots.len() <= FEW);
+        }
+        script.actions();
+        for id in 0..1_000 {
+            script.input(want(id, Control, "w")).input(connected(id, Control, idle(1)));
+        }
+        script.actions();
+
+        assert_eq!(script.machine().slots.len(), 1_000, "the others stay");
+    });
+}
+
 #[test]
 fn closing_retires_all_and_refuses_all() {
     slots(|script| {
