@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
+use krafka_protocol::ApiKey;
 use krafka_protocol::frame::Frame;
 use krafka_protocol::machine::Machine;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -309,14 +310,17 @@ impl Early {
                 Loss::Failed(why.kind(), why.to_string())
             }
         };
+        // Brokers before Kafka 1.0, and some proxies, hang up instead of refusing.
+        let why = if what == ApiKey::SaslAuthenticate.name() {
+            "the peer closed the connection while the client authenticated; are the credentials right?"
+        } else {
+            "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no \
+             Kafka broker?"
+        };
         match loss {
-            Loss::Ended | Loss::Failed(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => error::lost(
-                what,
-                node,
-                io::ErrorKind::ConnectionReset,
-                "the peer closed the connection during the handshake; is the listener one for TLS or SASL, or is it no \
-                 Kafka broker?",
-            ),
+            Loss::Ended | Loss::Failed(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => {
+                error::lost(what, node, io::ErrorKind::ConnectionReset, why)
+            }
             Loss::Failed(..) | Loss::Garbage(_) => driver::lost(&loss, what, node),
         }
     }

@@ -2,6 +2,7 @@
 //! socket is the point.
 
 mod admin;
+mod auth_trouble;
 mod connect;
 mod connection;
 mod dialling;
@@ -22,6 +23,8 @@ mod secrets;
 mod spans;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_trouble;
 
 use krafka::testing::FakeCluster;
 use krafka::{Environment, Kafka, KafkaBuilder};

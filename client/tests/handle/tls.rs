@@ -16,7 +16,7 @@ use super::assert_says;
 /// Somebody who issues certificates.
 pub(super) struct Authority {
     pub(super) pem: String,
-    roots: Arc<RootCertStore>,
+    pub(super) roots: Arc<RootCertStore>,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -66,8 +66,17 @@ impl Authority {
 impl Certified {
     /// A server that shows this certificate, and asks for one of `clients` if there is such an authority.
     pub(super) fn server(&self, clients: Option<&Authority>) -> Arc<ServerConfig> {
+        self.server_with(clients, rustls::ALL_VERSIONS)
+    }
+
+    /// The same, in these versions of TLS.
+    pub(super) fn server_with(
+        &self,
+        clients: Option<&Authority>,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+        let builder = ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(versions);
         let builder = builder.expect("the provider has versions");
         let builder = match clients {
             None => builder.with_no_client_auth(),
@@ -115,7 +124,7 @@ fn behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, KafkaBuilder) {
 }
 
 /// The host that node 1 of every fake advertises.
-fn host() -> String {
+pub(super) fn host() -> String {
     let fake = FakeCluster::builder().nodes(1).start_on_pipes();
     fake.address(1).expect("node 1 is there").0.to_string()
 }
@@ -353,7 +362,7 @@ async fn files_that_change_are_read_again() {
     reconnect().await.expect("both are trusted");
 }
 
-/// A client that speaks TLS to a plaintext listener.
+/// TL-05: a client that speaks TLS to a plaintext listener.
 #[tokio::test(start_paused = true)]
 async fn a_plaintext_listener_is_told_so() {
     let fake = FakeCluster::builder().nodes(1).start_on_pipes();

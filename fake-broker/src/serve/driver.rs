@@ -118,6 +118,8 @@ impl Open {
         let (reader, mut writer) = tokio::io::split(stream);
         let mut frames = Frames { reader, buffer: BytesMut::new() };
         let mut outgoing = Frame::default();
+        // TLS may keep back what it was given when the socket is full.
+        let mut is_unflushed = false;
         let mut queue = VecDeque::from_iter(self.early.take());
         let mut incoming = None;
         let mut ending = None;
@@ -129,6 +131,7 @@ impl Open {
             }
             if let Some(end) = ending
                 && !outgoing.has_remaining()
+                && !is_unflushed
             {
                 return end;
             }
@@ -141,6 +144,7 @@ impl Open {
                 self.is_asked = false;
                 self.shared.step(|cluster, now| cluster.handle(Input::Received { connection, frame }, now));
             }
+            let is_flushing = !outgoing.has_remaining();
             tokio::select! {
                 // Orders come first, so that a node that crashed writes nothing more; then writing, which makes room;
                 // at last reading, at most one request ahead, which also shows when the client is gone.
@@ -153,9 +157,10 @@ impl Open {
                     Some(Order::Reset) => ending = Some(End::Reset),
                     Some(Order::Close) | None => return End::Closed,
                 },
-                written = writer.write_buf(&mut outgoing), if outgoing.has_remaining() => match written {
-                    Ok(0) | Err(_) => return End::Closed,
-                    Ok(_) => {}
+                pushed = push(&mut writer, &mut outgoing), if !is_flushing || is_unflushed => match pushed {
+                    Ok(0) if !is_flushing => return End::Closed,
+                    Err(_) => return End::Closed,
+                    Ok(_) => is_unflushed = !is_flushing,
                 },
                 frame = frames.next(), if incoming.is_none() && ending.is_none() => match frame {
                     Ok(Some(frame)) => incoming = Some(frame),
@@ -170,6 +175,15 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.shared.closed(self.connection);
     }
+}
+
+/// Writes some, or passes on what was written last. May be dropped and called again.
+async fn push(writer: &mut (impl AsyncWrite + Unpin), outgoing: &mut Frame) -> io::Result<usize> {
+    if outgoing.has_remaining() {
+        return writer.write_buf(outgoing).await;
+    }
+    writer.flush().await?;
+    Ok(0)
 }
 
 /// Cuts a stream into frames.

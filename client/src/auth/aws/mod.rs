@@ -21,7 +21,7 @@ pub type ProvidingCredentials<'a> = Pin<Box<dyn Future<Output = Result<AwsCreden
 /// environment. For everything else that AWS has (profiles, roles, instance metadata, SSO) let the AWS SDK do it: this
 /// is all that it takes, with the crates `aws-config` and `aws-credential-types`.
 ///
-/// ```ignore
+/// ```text
 /// struct FromSdk(aws_credential_types::provider::SharedCredentialsProvider);
 ///
 /// impl AwsCredentialsProvider for FromSdk {
