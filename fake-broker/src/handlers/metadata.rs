@@ -44,8 +44,11 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
         response.cluster_authorized_operations = operations::cluster(state, cx);
     }
     if cx.version >= 8 && request.include_topic_authorized_operations {
-        for topic in response.topics.iter_mut().filter(|topic| topic.error_code == 0) {
-            topic.topic_authorized_operations = operations::topic(state, cx, topic.name.as_deref().unwrap_or_default());
+        let refused = ErrorCode::TOPIC_AUTHORIZATION_FAILED.0;
+        for topic in response.topics.iter_mut().filter(|topic| topic.error_code != refused) {
+            if let Some(name) = &topic.name {
+                topic.topic_authorized_operations = operations::topic(state, cx, name);
+            }
         }
     }
     Outcome::Reply(response)

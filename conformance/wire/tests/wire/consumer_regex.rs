@@ -1,11 +1,16 @@
 //! Subscriptions by regular expression, which the coordinator resolves.
 
+use std::time::Duration;
+
 use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
+use krafka_protocol::api::incremental_alter_configs::{
+    AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
+};
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::consumer::{Consumer, WITH_REGEX};
-use crate::target::run;
+use crate::target::{Target, run};
 
 type Request = ConsumerGroupHeartbeatRequest;
 
@@ -123,4 +128,38 @@ fn expressions_of_re2_are_taken() {
             assert_eq!((answer.error_code, answer.error_message), (0, None), "{pattern}");
         }
     });
+}
+
+/// FI-07e. A group begins with nobody assigned anything, which is no assignment that the next one would have to wait
+/// behind.
+#[test]
+fn topics_of_an_expression_are_assigned_as_soon_as_they_are_found() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_3, "consumer.assignment.interval.ms").await;
+        let (group, topic) = (target.fresh("group"), target.topic(2).await);
+        let mut member = Consumer::new(&target, &group, &[]).await;
+        assign_every_15_seconds(&target, &group).await;
+        let expression = Some(topic.name.clone());
+        let request = Request { subscribed_topic_names: None, subscribed_topic_regex: expression, ..member.full() };
+
+        let joined = member.say(request).await;
+        assert_eq!((joined.error_code, joined.member_epoch, member.size()), (0, 1, 0));
+        member.settle(2).await;
+        assert_eq!(member.epoch, 2);
+    });
+}
+
+/// So that a test sees which assignment had to wait for another.
+async fn assign_every_15_seconds(target: &Target, group: &Str) {
+    let config = AlterableConfig {
+        name: "consumer.assignment.interval.ms".into(),
+        config_operation: 0,
+        value: Some("15000".into()),
+    };
+    let resource = AlterConfigsResource { resource_type: 32, resource_name: group.clone(), configs: vec![config] };
+    let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only: false };
+    let answer = target.connect().await.call(request, 1).await;
+    assert_eq!(ErrorCode(answer.responses[0].error_code), ErrorCode::NONE);
+    // Each node learns of it a little later.
+    tokio::time::sleep(Duration::from_millis(500)).await;
 }

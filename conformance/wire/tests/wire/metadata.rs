@@ -1,5 +1,7 @@
 //! Metadata and DescribeCluster on the wire.
 
+use std::collections::BTreeMap;
+
 use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::describe_cluster::DescribeClusterRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
@@ -115,6 +117,26 @@ fn authorized_operations_are_told_when_asked_for() {
             (i32::MIN, i32::MIN)
         );
         assert_eq!((told.cluster_authorized_operations, told.topics[0].topic_authorized_operations), (8096, 3576));
+    });
+}
+
+/// What one might do with a topic that is not there is told as well, though not of an id that says no name.
+#[test]
+fn authorized_operations_are_told_of_topics_that_are_not_there() {
+    run(async |target| {
+        let (unknown, illegal) = (target.fresh("unknown"), Str::from("a b"));
+        let mut wire = target.connect().await;
+        let ask = |request| MetadataRequest { include_topic_authorized_operations: true, ..request };
+
+        let by_name = wire.call(ask(named(&[&unknown, &illegal])), 12).await;
+        let by_id = wire.call(ask(by_id(Uuid([7; 16]))), 12).await;
+
+        let told = by_name.topics.iter().chain(&by_id.topics);
+        let told: BTreeMap<_, _> =
+            told.map(|topic| (error(topic.error_code), topic.topic_authorized_operations)).collect();
+        let expected =
+            [("UNKNOWN_TOPIC_OR_PARTITION", 3576), ("INVALID_TOPIC_EXCEPTION", 3576), ("UNKNOWN_TOPIC_ID", i32::MIN)];
+        assert_eq!(told, expected.into());
     });
 }
 

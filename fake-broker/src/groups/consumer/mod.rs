@@ -57,9 +57,11 @@ pub(super) struct ConsumerGroup {
 }
 
 impl ConsumerGroup {
-    /// A group that its first member is about to join. Since Kafka 4.3 it begins a step ahead.
+    /// A group that its first member is about to join. Since Kafka 4.3 it begins a step ahead, with nobody assigned
+    /// anything in it: who subscribes by an expression then waits only until its topics are found.
     pub(super) fn new(version: KafkaVersion) -> Self {
-        Self { epoch: i32::from(version >= KafkaVersion::V4_3), ..Self::default() }
+        let epoch = i32::from(version >= KafkaVersion::V4_3);
+        Self { epoch, target_epoch: epoch, ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
