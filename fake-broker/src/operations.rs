@@ -238,8 +238,11 @@ impl State {
             Operation::AddPartitions { topic, total } => {
                 let found = self.topics.by_name(topic).ok_or_else(|| no_topic(topic))?;
                 let (id, present) = (found.id, found.partitions.len() as i32);
-                if !(present + 1..=MAX_PARTITIONS).contains(total) {
+                if *total <= present {
                     return Err(format!("the topic {topic} has {present} partitions already"));
+                }
+                if *total > MAX_PARTITIONS {
+                    return Err(format!("a topic has at most {MAX_PARTITIONS} partitions"));
                 }
                 let replicas = self.config.replication_factor;
                 let assignments = (present..*total).map(|index| self.place(index, replicas)).collect();

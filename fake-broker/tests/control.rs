@@ -179,6 +179,16 @@ async fn what_is_refused_is_named() {
         let error = answer["error"].as_str().unwrap_or_default();
         assert!(error.starts_with(reason) && error.is_empty() == reason.is_empty(), "{method} {path}: {answer}");
     }
+    for (total, reason) in [(-1, "orders has 1 partitions already"), (i32::MAX, "a topic has at most 100000")] {
+        let body = json!({"add_partitions": {"topic": "orders", "total": total}}).to_string();
+        let (status, answer) = ask(&address, "POST", "/cluster", &body).await;
+        assert!(status == 409 && answer["error"].as_str().is_some_and(|error| error.contains(reason)), "{answer}");
+    }
+    for length in [4097, 100_000] {
+        let offset = json!({"topic": "orders", "partition": 0, "offset": 1, "metadata": "m".repeat(length)});
+        let (status, answer) = ask(&address, "POST", "/groups/audit/offsets", &offset.to_string()).await;
+        assert_eq!((status, answer), (409, json!({"error": "OFFSET_METADATA_TOO_LARGE"})));
+    }
 }
 
 /// A record is written as it is shown: with headers, without a key, with a time of its own.

@@ -8,6 +8,7 @@ use super::FakeCluster;
 use crate::coordinators::log::{self, Commit};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::groups::{self, Committer, GroupView};
+use crate::handlers::commits;
 use crate::offsets::Committed;
 
 impl FakeCluster {
@@ -39,7 +40,15 @@ impl FakeCluster {
     /// members, as by the first commit of a consumer that manages its partitions itself.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If the metadata is longer than `offset.metadata.max.bytes`.
+    #[track_caller]
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
+        // Found out before anything changes: what is kept is written to the log, which takes no more.
+        let is_too_long = self.look(|state| commits::is_too_long(state, metadata));
+        assert!(!is_too_long, "the metadata is longer than offset.metadata.max.bytes");
         let committed = Committed { offset, leader_epoch: -1, metadata: metadata.into() };
         self.control(|state, now| {
             coordinators::ensure_topic(state, CoordinatorKind::Group);

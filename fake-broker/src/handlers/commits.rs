@@ -28,7 +28,7 @@ pub(super) fn check(
 }
 
 /// Whether what comes with an offset is longer than may be kept.
-pub(super) fn is_too_long(state: &State, metadata: &str) -> bool {
+pub(crate) fn is_too_long(state: &State, metadata: &str) -> bool {
     // Kafka counts UTF-16 units, whatever the setting's name says.
     metadata.encode_utf16().count() > state.config.offset_metadata_max_bytes
 }

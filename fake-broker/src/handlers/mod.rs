@@ -30,7 +30,7 @@ mod alter_user_scram_credentials;
 pub(crate) mod api_versions;
 mod assignment;
 mod batch_rules;
-mod commits;
+pub(crate) mod commits;
 mod consumer_group_describe;
 mod consumer_group_heartbeat;
 mod create_acls;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka_protocol::ApiKey;
+use krafka_protocol::{ApiKey, ErrorCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::record::RecordBody;
 use super::{transactions, views};
 use crate::faults::{Listed, Rule, RuleText};
 use crate::handle::FakeCluster;
+use crate::handlers::commits;
 use crate::json_words;
 use crate::operations::Operation;
 
@@ -185,6 +186,9 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             let OffsetBody { topic, partition, offset, metadata } = body(request)?;
             if fake.leader_epoch(&topic, partition).is_none() {
                 return Err(Reply::error(409, format!("there is no partition {topic}-{partition}")));
+            }
+            if fake.look(|state| commits::is_too_long(state, &metadata)) {
+                return Err(Reply::error(409, ErrorCode::OFFSET_METADATA_TOO_LARGE.name()));
             }
             fake.commit(group, &topic, partition, offset, &metadata);
             Reply::ok(json!({}))
