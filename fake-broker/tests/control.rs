@@ -286,3 +286,43 @@ async fn port_ends_with_its_cluster() {
         tokio::task::yield_now().await;
     }
 }
+
+/// With eligible leader replicas (KIP-966), what the controller's file says of `min.insync.replicas` is what a cluster
+/// begins with for all brokers: topics have it, and who falls out of sync below it is eligible.
+#[tokio::test]
+async fn least_in_sync_of_the_file_holds_with_eligible_leaders() {
+    let builder = FakeCluster::builder().nodes(3).property("min.insync.replicas", "2").expect("a config of brokers");
+    let fake = builder.topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    let asked = json!({"resource_type": 2, "resource_name": "orders", "configuration_keys": ["min.insync.replicas"]});
+    let asked = json!({"api": "DescribeConfigs", "fields": {"resources": [asked]}});
+    let (_, told) = ask(&address, "POST", "/requests", &asked.to_string()).await;
+    let config = &told["results"][0]["configs"][0];
+    // 3: a default of all brokers, set at run time.
+    assert_eq!((&config["value"], &config["config_source"]), (&json!("2"), &json!(3)));
+
+    fake.crash(1);
+    fake.crash(2);
+    let (_, topic) = ask(&address, "GET", "/topics/orders", "").await;
+    let partition = &topic["partitions"][0];
+    assert_eq!((&partition["isr"], &partition["eligible_leader_replicas"]), (&json!([3]), &json!([2])));
+}
+
+/// A cluster whose `delete.topic.enable` is off deletes nothing, and says so from the version on that knows the error.
+#[tokio::test]
+async fn topics_stay_where_their_deletion_is_disabled() {
+    let builder = FakeCluster::builder().property("delete.topic.enable", "false").expect("a config of brokers");
+    let fake = builder.topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    let by_name = json!({"topic_names": ["orders", "nope"]});
+    let by_state = json!({"topics": [{"name": "orders"}, {"name": "nope"}]});
+    for (version, fields, code) in [(1, &by_name, 42), (3, &by_name, 73), (6, &by_state, 73)] {
+        let asked = json!({"api": "DeleteTopics", "version": version, "fields": fields}).to_string();
+        let (_, told) = ask(&address, "POST", "/requests", &asked).await;
+        let codes = [&told["responses"][0]["error_code"], &told["responses"][1]["error_code"]];
+        assert_eq!(codes, [&json!(code), &json!(code)], "{version}: {told}");
+    }
+    assert_eq!(fake.topics(), ["orders"]);
+}

@@ -84,12 +84,14 @@ impl ResourceType {
 }
 
 impl Configs {
-    /// The configs of a fresh cluster of that version.
-    pub(crate) fn new(version: KafkaVersion) -> Self {
+    /// The configs of a fresh cluster of that version, whose brokers have that in their files.
+    pub(crate) fn new(version: KafkaVersion, given: &Overrides) -> Self {
         let mut configs = Self::default();
         if version >= KafkaVersion::V4_1 {
-            // A cluster with eligible leader replicas keeps this one for all brokers alike (KIP-966).
-            configs.cluster.insert(Str::from_static("min.insync.replicas"), Str::from_static("1"));
+            // A cluster with eligible leader replicas keeps this one for all brokers alike (KIP-966). It begins with
+            // what the controller has in its file.
+            let least = given.get("min.insync.replicas").cloned().unwrap_or(Str::from_static("1"));
+            configs.cluster.insert(Str::from_static("min.insync.replicas"), least);
         }
         configs
     }

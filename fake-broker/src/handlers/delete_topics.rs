@@ -15,6 +15,9 @@ use crate::words::words;
 /// From this version on topics come as a list of names or ids.
 const TOPIC_ID_VERSION: i16 = 6;
 
+/// From this version on clients know the error of a cluster that deletes no topics.
+const DISABLED_VERSION: i16 = 3;
+
 /// From this version on clients know the error of too many partitions at once (KIP-599).
 const STRICT_QUOTA_VERSION: i16 = 5;
 
@@ -25,6 +28,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
     } else {
         request.topic_names.iter().map(named).collect()
     };
+    if state.broker_value("delete.topic.enable").is_some_and(|value| value.trim().eq_ignore_ascii_case("false")) {
+        return Outcome::Reply(disabled(cx, topics));
+    }
     let mut seen = BTreeSet::new();
     let mut responses = Vec::with_capacity(topics.len());
     for topic in topics {
@@ -48,6 +54,19 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
         });
     }
     Outcome::Reply(DeleteTopicsResponse { responses, ..DeleteTopicsResponse::default() })
+}
+
+/// What a cluster says whose `delete.topic.enable` is off, whatever it is asked.
+fn disabled(cx: &Context, topics: Vec<DeleteTopicState>) -> DeleteTopicsResponse {
+    let knows = cx.version >= DISABLED_VERSION;
+    let code = if knows { ErrorCode::TOPIC_DELETION_DISABLED } else { ErrorCode::INVALID_REQUEST };
+    let refused = |topic: DeleteTopicState| DeletableTopicResult {
+        name: topic.name,
+        topic_id: topic.topic_id,
+        error_code: code.0,
+        ..DeletableTopicResult::default()
+    };
+    DeleteTopicsResponse { responses: topics.into_iter().map(refused).collect(), ..DeleteTopicsResponse::default() }
 }
 
 fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(Str, krafka_protocol::Uuid), Refusal> {
