@@ -19,7 +19,8 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetDeleteRequ
         return Outcome::Reply(whole(error));
     }
     let mut topics: Vec<_> = request.topics.iter().map(|topic| check(state, cx, topic)).collect();
-    let refused = groups::not_coordinator(state, cx, group);
+    let nameless = || group.is_empty().then_some(ErrorCode::INVALID_GROUP_ID);
+    let refused = nameless().or_else(|| groups::not_coordinator(state, cx, group));
     let error = refused.unwrap_or_else(|| state.groups.check_offset_delete(group));
     if !error.is_ok() {
         return Outcome::Reply(whole(error));

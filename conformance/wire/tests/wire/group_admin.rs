@@ -269,6 +269,22 @@ fn offsets_are_deleted_one_by_one() {
     });
 }
 
+/// A group without a name has no offsets, whoever is asked and whatever for.
+#[test]
+fn offsets_of_a_group_without_a_name_are_not_deleted() {
+    run(async |target| {
+        let (nameless, topic, unknown) = (Str::default(), target.topic(1).await, target.fresh("nowhere"));
+        let mut wire = target.connect().await;
+
+        let there = offset_delete(&mut wire, &nameless, &[(&topic.name, &[0])]).await;
+        let elsewhere = offset_delete(&mut wire, &nameless, &[(&unknown, &[0])]).await;
+        let nothing = offset_delete(&mut wire, &nameless, &[]).await;
+
+        let told = |response: &OffsetDeleteResponse| (ErrorCode(response.error_code).name(), response.topics.len());
+        assert_eq!([told(&there), told(&elsewhere), told(&nothing)], [("INVALID_GROUP_ID", 0); 3]);
+    });
+}
+
 #[test]
 fn offsets_of_topics_that_are_read_are_kept() {
     run(async |target| {
