@@ -76,6 +76,7 @@ mod share_offsets;
 mod share_state;
 mod snapshots;
 mod streams_groups;
+mod streams_tasks;
 mod target;
 mod telemetry;
 mod topics;

@@ -22,7 +22,7 @@ const MAY_BE_USED: (&str, &str) = ("errors.deadletterqueue.group.enable", "true"
 const QUEUE: &str = "errors.deadletterqueue.topic.name";
 
 /// Sets something for a group.
-async fn configure(target: &Target, group: &Str, settings: &[(&str, &str)]) {
+pub(crate) async fn configure(target: &Target, group: &Str, settings: &[(&str, &str)]) {
     let config = |&(name, value): &(&str, &str)| AlterableConfig {
         name: name.into(),
         config_operation: 0,

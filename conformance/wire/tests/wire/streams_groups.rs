@@ -22,7 +22,7 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::target::{Target, Wire, on_fake, run};
 
 /// A part of a topology that reads these topics.
-fn part(id: &'static str, sources: &[&Str]) -> Subtopology {
+pub(crate) fn part(id: &'static str, sources: &[&Str]) -> Subtopology {
     Subtopology {
         subtopology_id: Str::from_static(id),
         source_topics: sources.iter().map(|&name| name.clone()).collect(),
@@ -30,30 +30,30 @@ fn part(id: &'static str, sources: &[&Str]) -> Subtopology {
     }
 }
 
-fn internal(name: &Str, partitions: i32) -> TopicInfo {
+pub(crate) fn internal(name: &Str, partitions: i32) -> TopicInfo {
     TopicInfo { name: name.clone(), partitions, ..TopicInfo::default() }
 }
 
-fn topology(epoch: i32, subtopologies: Vec<Subtopology>) -> Option<Topology> {
+pub(crate) fn topology(epoch: i32, subtopologies: Vec<Subtopology>) -> Option<Topology> {
     Some(Topology { epoch, subtopologies })
 }
 
 /// A member with a connection of its own.
-struct Member {
-    wire: Wire,
+pub(crate) struct Member {
+    pub(crate) wire: Wire,
     group: Str,
-    id: Str,
-    epoch: i32,
+    pub(crate) id: Str,
+    pub(crate) epoch: i32,
     instance: Option<Str>,
 }
 
 impl Member {
-    async fn new(target: &Target, group: &Str, id: &'static str) -> Self {
+    pub(crate) async fn new(target: &Target, group: &Str, id: &'static str) -> Self {
         let wire = target.coordinator(group).await;
         Self { wire, group: group.clone(), id: Str::from_static(id), epoch: 0, instance: None }
     }
 
-    fn heartbeat(&self, epoch: i32) -> StreamsGroupHeartbeatRequest {
+    pub(crate) fn heartbeat(&self, epoch: i32) -> StreamsGroupHeartbeatRequest {
         StreamsGroupHeartbeatRequest {
             group_id: self.group.clone(),
             member_id: self.id.clone(),
@@ -63,7 +63,7 @@ impl Member {
         }
     }
 
-    fn joining(&self, topology: Option<Topology>) -> StreamsGroupHeartbeatRequest {
+    pub(crate) fn joining(&self, topology: Option<Topology>) -> StreamsGroupHeartbeatRequest {
         StreamsGroupHeartbeatRequest {
             rebalance_timeout_ms: 5_000,
             process_id: Some(format!("process of {}", self.id).into()),
@@ -75,7 +75,7 @@ impl Member {
         }
     }
 
-    async fn ask(&mut self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse {
+    pub(crate) async fn ask(&mut self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse {
         self.wire.call(request, 1).await
     }
 
@@ -86,7 +86,7 @@ impl Member {
     }
 
     /// A heartbeat that is answered well.
-    async fn beat(&mut self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse {
+    pub(crate) async fn beat(&mut self, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse {
         let answer = self.ask(request).await;
         assert_eq!(ErrorCode(answer.error_code).name(), "NONE", "{:?}", answer.error_message);
         self.epoch = answer.member_epoch;
@@ -118,7 +118,7 @@ impl Member {
     }
 }
 
-fn statuses(answer: &StreamsGroupHeartbeatResponse) -> Vec<i8> {
+pub(crate) fn statuses(answer: &StreamsGroupHeartbeatResponse) -> Vec<i8> {
     answer.status.iter().flatten().map(|status| status.status_code).collect()
 }
 
@@ -127,7 +127,7 @@ fn tasks(answer: &StreamsGroupHeartbeatResponse) -> Option<Vec<(&str, &[i32])>> 
     Some(active.iter().map(|task| (&*task.subtopology_id, &task.partitions[..])).collect())
 }
 
-async fn describe(wire: &mut Wire, group: &Str) -> DescribedGroup {
+pub(crate) async fn describe(wire: &mut Wire, group: &Str) -> DescribedGroup {
     let request = StreamsGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() };
     wire.call(request, 1).await.groups.remove(0)
 }

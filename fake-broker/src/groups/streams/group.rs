@@ -17,7 +17,7 @@ use krafka_protocol::api::streams_group_heartbeat::{Endpoint, KeyValue, TaskOffs
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use super::super::{Committer, GroupKind, GroupState, GroupView, Image, MemberView, Refusal};
-use super::assignor::{self, Tasks};
+use super::assignor::{self, Holder, Part, Tasks};
 use super::topology::{Configured, Task, Topology};
 use crate::words::words;
 
@@ -81,6 +81,8 @@ pub(crate) struct StreamsGroup {
     pub(crate) configured: Configured,
     was_ready: bool,
     seen: BTreeMap<Str, (Uuid, i32)>,
+    /// How many copies the group's config asked for when its epoch was last raised.
+    standby_replicas: Option<usize>,
     pub(crate) endpoint_epoch: i32,
     pub(crate) shutdown_by: Option<Str>,
 }
@@ -92,6 +94,19 @@ pub(crate) enum Delay {
     Initial,
     /// The last one was made a moment ago.
     Interval,
+}
+
+impl Member {
+    /// The member as the assignor sees it.
+    fn holder(&self) -> Holder {
+        let offset = |told: &TaskOffset| ((told.subtopology_id.clone(), told.partition), told.offset);
+        Holder {
+            process: self.about.process_id.clone(),
+            tasks: self.tasks.clone(),
+            offsets: self.task_offsets.iter().map(offset).collect(),
+            is_new: self.epoch == JOIN_EPOCH,
+        }
+    }
 }
 
 impl StreamsGroup {
@@ -108,6 +123,7 @@ impl StreamsGroup {
             configured: Configured::default(),
             was_ready: false,
             seen: BTreeMap::new(),
+            standby_replicas: None,
             endpoint_epoch: 0,
             shutdown_by: None,
         }
@@ -224,8 +240,8 @@ impl StreamsGroup {
         }
     }
 
-    /// Compares the topology with the topics, and raises the epoch if that or the members changed.
-    pub(crate) fn refresh(&mut self, image: &Image<'_>, members_changed: bool) -> Result<(), Refusal> {
+    /// Compares the topology with the topics, and raises the epoch if that, the members or the configs changed.
+    pub(crate) fn refresh(&mut self, image: &Image<'_>, times: &Times, members_changed: bool) -> Result<(), Refusal> {
         let Some(topology) = &self.topology else { return Ok(()) };
         self.configured = topology.configure(image)?;
         let seen = topology.topics().into_iter().filter_map(|name| {
@@ -234,7 +250,8 @@ impl StreamsGroup {
         });
         let seen: BTreeMap<_, _> = seen.collect();
         let is_ready = self.configured.is_ready();
-        if members_changed || seen != self.seen || is_ready != self.was_ready {
+        let configs_changed = self.standby_replicas.replace(times.standby_replicas) != Some(times.standby_replicas);
+        if members_changed || configs_changed || seen != self.seen || is_ready != self.was_ready {
             self.epoch += 1;
         }
         self.seen = seen;
@@ -253,12 +270,21 @@ impl StreamsGroup {
         if self.assigned_at.is_some_and(|at| now.saturating_duration_since(at) < times.assignment_interval) {
             return Some(Delay::Interval);
         }
-        let members = self.members.iter().map(|(id, member)| (id.clone(), member.about.process_id.clone())).collect();
-        let tasks = self.configured.all_tasks();
-        self.target = assignor::assign(&tasks, &members, &self.target, times.standby_replicas);
+        let holders = self.members.iter().map(|(id, member)| (id.clone(), member.holder())).collect();
+        self.target = assignor::assign(&self.parts(), &holders, times.standby_replicas);
         self.assignment_epoch = self.epoch;
         self.assigned_at = Some(now);
         None
+    }
+
+    /// What there is to assign: nothing as long as the topology is not ready.
+    fn parts(&self) -> BTreeMap<Str, Part> {
+        let is_stateful = |id: &Str| {
+            let part = self.topology.as_ref().and_then(|topology| topology.subtopologies.get(id));
+            part.is_some_and(|part| !part.changelogs.is_empty())
+        };
+        let parts = self.configured.tasks.iter().filter(|_| self.configured.is_ready());
+        parts.map(|(id, &tasks)| (id.clone(), Part { tasks, is_stateful: is_stateful(id) })).collect()
     }
 
     /// Brings a member nearer to what it shall have. Says if its tasks changed.

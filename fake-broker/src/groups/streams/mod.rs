@@ -105,14 +105,9 @@ pub(crate) fn heartbeat(
         _ => {}
     }
     let image = Image::of(&state.topics, &state.nodes, node);
-    group.refresh(&image, members_changed)?;
+    group.refresh(&image, &times, members_changed)?;
     if let Some(owned) = &owned {
         group.check_tasks(owned)?;
-    }
-    let delay = group.assign(&times, now);
-    let tells_tasks = group.reconcile(id, owned.as_ref(), now) || is_joining;
-    if request.shutdown_application {
-        group.shutdown_by = Some(id.clone());
     }
     if let Some(member) = group.members.get_mut(id) {
         if let Some(offsets) = &request.task_offsets {
@@ -121,6 +116,11 @@ pub(crate) fn heartbeat(
         if let Some(offsets) = &request.task_end_offsets {
             member.task_end_offsets.clone_from(offsets);
         }
+    }
+    let delay = group.assign(&times, now);
+    let tells_tasks = group.reconcile(id, owned.as_ref(), now) || is_joining;
+    if request.shutdown_application {
+        group.shutdown_by = Some(id.clone());
     }
     let has_endpoint = group.members.get(id).is_some_and(|member| member.about.endpoint.is_some());
     let endpoint_epoch = group.endpoint_epoch + i32::from(tells_tasks && has_endpoint);

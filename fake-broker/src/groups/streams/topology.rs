@@ -213,12 +213,6 @@ impl Configured {
     pub(crate) fn is_ready(&self) -> bool {
         self.problem.is_none()
     }
-
-    /// All tasks, if the topology is ready.
-    pub(crate) fn all_tasks(&self) -> Vec<Task> {
-        let parts = self.tasks.iter().filter(|_| self.is_ready());
-        parts.flat_map(|(id, &count)| (0..count).map(move |partition| (id.clone(), partition))).collect()
-    }
 }
 
 impl Subtopology {
