@@ -21,7 +21,6 @@ async fn main() -> Result<(), Failure> {
     let began = Instant::now();
     for _ in 0..count {
         let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
-        has_coordinators(&fake);
         there_and_back(fake.client()).await?;
     }
     report(count, "in memory", began.elapsed());
@@ -29,17 +28,10 @@ async fn main() -> Result<(), Failure> {
     let began = Instant::now();
     for _ in 0..count {
         let fake = FakeCluster::builder().topic("orders", 1).start().await?;
-        has_coordinators(&fake);
         there_and_back(Kafka::builder(fake.bootstrap())).await?;
     }
     report(count, "over TCP", began.elapsed());
     Ok(())
-}
-
-/// Makes the topic of the coordinators, as if a group had been there before: whoever is the first to ask is told to ask
-/// again, which is 100 ms of a client's backoff and nothing of the cluster.
-fn has_coordinators(fake: &FakeCluster) {
-    assert!(fake.coordinator("kitchen") > 0, "somebody coordinates");
 }
 
 /// Produces a record and consumes it.

@@ -85,9 +85,7 @@
 //! # In ports
 //!
 //! [`start`] listens on ports of 127.0.0.1 instead, for clients that need sockets:
-//! `Kafka::builder(fake.bootstrap())`. The clock cannot be paused then, and waits are real: the first group of a new
-//! cluster is told to ask for its coordinator again, as by Kafka, which costs 100 ms of backoff.
-//! [`coordinator`](FakeCluster::coordinator) before it spares a test that.
+//! `Kafka::builder(fake.bootstrap())`. The clock cannot be paused then, and waits are real.
 
 pub use krafka_fake_broker::*;
 

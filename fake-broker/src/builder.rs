@@ -373,6 +373,16 @@ impl FakeClusterBuilder {
         self
     }
 
+    /// Sets whether the coordinators' topics are yet to be made, as in a fresh Kafka: who asks for a coordinator first
+    /// is answered COORDINATOR_NOT_AVAILABLE, and asks again after its backoff. By default they are there for whoever
+    /// asks, so that a test does not wait.
+    ///
+    /// **Unstable:** may change in any release.
+    pub fn fresh_coordinators(mut self, fresh: bool) -> Self {
+        self.config.fresh_coordinators = fresh;
+        self
+    }
+
     /// Sets how often coordinators look for transactions that are open for too long: Kafka's
     /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`. The default is 10 s.
     ///

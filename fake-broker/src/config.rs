@@ -52,6 +52,8 @@ pub(crate) struct Config {
     /// Whether producers may keep their transactions open for as long as another system's two-phase commit takes.
     pub(crate) two_phase_commit: bool,
     pub(crate) transaction_max_timeout_ms: i32,
+    /// Whether who asks for a coordinator first has to ask again.
+    pub(crate) fresh_coordinators: bool,
     /// How long it takes at first until the partitions of a transaction are told how it ends.
     pub(crate) marker_delay: Duration,
     /// How often coordinators look for transactions that are open for too long.
@@ -109,6 +111,7 @@ impl Default for Config {
             unstable_api_versions: false,
             two_phase_commit: false,
             transaction_max_timeout_ms: 15 * 60 * 1000,
+            fresh_coordinators: false,
             marker_delay: Duration::ZERO,
             transaction_abort_interval: Duration::from_secs(10),
             transactional_id_expiration_ms: 7 * 24 * 60 * 60 * 1000,

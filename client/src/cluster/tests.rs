@@ -212,7 +212,18 @@ async fn coordinators_are_found_and_remembered() {
 
     assert_eq!(first.id, fake.coordinator("group"));
     assert_eq!(first, second);
-    // The very first request of a cluster brings the coordinators about, and finds none.
+    assert_eq!(fake.history().count(ApiKey::FindCoordinator), 1);
+}
+
+/// The very first request of a cluster brings the coordinators about, and finds none.
+#[tokio::test(start_paused = true)]
+async fn coordinators_of_a_fresh_cluster_are_asked_for_twice() {
+    let fake = FakeCluster::builder().nodes(3).fresh_coordinators(true).start_on_pipes();
+    let kafka = connect(&fake).await;
+
+    let found = kafka.cluster().coordinator(CoordinatorKind::Group, &Str::from("group")).await.expect("it is up");
+
+    assert_eq!(found.id, fake.coordinator("group"));
     assert_eq!(fake.history().count(ApiKey::FindCoordinator), 2);
 }
 
@@ -233,7 +244,6 @@ async fn a_coordinator_that_moved_is_found_when_it_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_coordinator_that_is_loading_is_waited_for() {
     let (fake, kafka) = three_nodes().await;
-    assert!(fake.coordinator("group") > 0, "there are coordinators");
     let rule = fake.when(ApiKey::FindCoordinator).times(3).reply_error(ErrorCode::COORDINATOR_NOT_AVAILABLE);
     let start = Instant::now();
 

@@ -92,8 +92,11 @@ fn parse() -> Result<Option<Options>, Failure> {
     let (mut control, mut strict) = (None, false);
     // Access rules can be made and are kept, and nothing is denied that no rule is about: a client's tests of its
     // administration pass, and nobody else notices.
-    let mut builder =
-        FakeCluster::builder().authorizer().allow_everyone_if_no_acl_found(true).super_user("User:ANONYMOUS");
+    let mut builder = FakeCluster::builder()
+        .authorizer()
+        .allow_everyone_if_no_acl_found(true)
+        .super_user("User:ANONYMOUS")
+        .fresh_coordinators(true);
     let (mut topics, mut features) = (BTreeMap::new(), BTreeMap::new());
     let mut kafka = KafkaVersion::default();
     let (mut has_sasl, mut has_users, mut has_tls) = (false, false, false);

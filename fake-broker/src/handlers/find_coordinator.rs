@@ -1,9 +1,9 @@
 //! FindCoordinator (10): which node looks after a group or a transactional id.
 //!
-//! Any node answers. The coordinators' topic is made when it is first asked for: that request is answered
-//! COORDINATOR_NOT_AVAILABLE, and clients ask again, when the topic is there; in Kafka it may take some milliseconds
-//! more. The keys of share partitions are for brokers; before version 6, and on
-//! a node without share groups, they are refused.
+//! Any node answers. The coordinators' topic is made when it is first asked for. In a fresh Kafka that request is
+//! answered COORDINATOR_NOT_AVAILABLE, and clients ask again; other than there, the topic is made in no time, and a
+//! cluster that is not told to be that fresh answers at once. The keys of share partitions are for brokers; before
+//! version 6, and on a node without share groups, they are refused.
 
 use krafka_protocol::api::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
 use krafka_protocol::{ApiKey, ErrorCode, Str};
@@ -75,7 +75,9 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str, missing: &[Coo
     }
     if missing.contains(&kind) {
         coordinators::ensure_topic(state, kind);
-        return refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default());
+        if state.config.fresh_coordinators {
+            return refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default());
+        }
     }
     let coordinator = coordinators::find(state, kind, key);
     match coordinator.and_then(|node| Some((node, state.endpoint(node, cx.listener)?))) {

@@ -20,7 +20,11 @@ pub(crate) fn run(story: &Story, seed: u64) -> Ended {
     let runtime =
         Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be built");
     runtime.block_on(async {
-        let builder = FakeCluster::builder().nodes(NODES).seed(seed).start_time_ms(super::NOON_MS as i64);
+        let builder = FakeCluster::builder()
+            .nodes(NODES)
+            .seed(seed)
+            .start_time_ms(super::NOON_MS as i64)
+            .fresh_coordinators(true);
         let fake = Arc::new(story.doors.of(builder).start_on_pipes());
         let connect = Arc::new(fake.pipes());
         let world = World::new(Kind::Scripted, seed, fake.bootstrap(), connect, Some(fake.clone()));

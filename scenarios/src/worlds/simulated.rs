@@ -35,6 +35,7 @@ pub(crate) fn run(story: &Story, seed: u64, plan: &Plan) -> Ended {
         .nodes(NODES)
         .seed(seed)
         .start_time_ms(super::NOON_MS as i64)
+        .fresh_coordinators(true)
         .clock(Arc::new(SimulatedClock(base())));
     let fake = Arc::new(story.doors.of(builder).build());
     for node in fake.nodes() {

@@ -174,6 +174,7 @@ pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target
     agreement.clone().judge(|| {
         runtime.block_on(async {
             let builder = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800));
+            let builder = builder.fresh_coordinators(true);
             let fake = builder.start_on_pipes();
             let target = Target { fake: Some(fake.clone()), bootstrap: fake.bootstrap(), agreement };
             test(target, fake).await;
