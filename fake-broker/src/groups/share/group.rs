@@ -206,17 +206,18 @@ impl ShareGroup {
         self.assignment_epoch = self.epoch;
     }
 
-    /// Takes a member out. Says whether it was there.
-    pub(crate) fn remove(&mut self, member: &str) -> bool {
+    /// Takes a member out. When the last one goes, Kafka 4.4 and later have an assignment for nobody, which is as new
+    /// as the group and which the next member's does not have to wait for.
+    pub(crate) fn remove(&mut self, member: &str, version: KafkaVersion) {
         if self.members.remove(member).is_none() {
-            return false;
+            return;
         }
         self.target.remove(member);
         self.epoch += 1;
-        if self.members.is_empty() {
+        if self.members.is_empty() && version >= KafkaVersion::V4_4 {
             self.assignment_epoch = self.epoch;
+            self.assigned_at = None;
         }
-        true
     }
 
     /// When the first session ends.

@@ -222,8 +222,9 @@ pub(super) fn expire(state: &mut State, node: i32, group_id: &Str, now: Instant)
 /// Takes a member out. The coordinator's own node hears of it at once, and ends what the member has there; on other
 /// nodes its locks run out.
 fn remove_member(state: &mut State, node: i32, group_id: &Str, member: &Str) {
+    let version = version_of(state, node);
     let Some(group) = group_mut(state, group_id) else { return };
-    group.remove(member);
+    group.remove(member, version);
     let is_empty = group.members.is_empty();
     let holder = Holder { group: group_id.clone(), member: member.clone() };
     close_session(state, node, &holder);

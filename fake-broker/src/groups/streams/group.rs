@@ -347,8 +347,8 @@ impl StreamsGroup {
             self.shutdown_by = None;
         }
         if self.members.is_empty() {
-            self.assignment_epoch = self.epoch;
-            self.delayed_until = None;
+            // Nobody's assignment is nothing that the next member's would have to wait for.
+            (self.assignment_epoch, self.assigned_at, self.delayed_until) = (self.epoch, None, None);
         }
     }
 
