@@ -197,7 +197,9 @@ fn serve(state: &mut State, cx: &Context, waiting: Waiting, may_wait: bool) -> O
         }
     }
     let wants_none = waiting.max_records <= 0 || waiting.max_bytes == 0;
-    if may_wait && !readable.is_empty() && !wants_none {
+    // A state that was not begun may be in a moment, and the member would ask for it again at once.
+    let lacks_state = refused.values().any(|code| *code == ErrorCode::UNKNOWN_SERVER_ERROR);
+    if may_wait && !wants_none && (lacks_state || !readable.is_empty()) {
         let least = waiting.min_bytes;
         let ready: usize = readable.iter().map(|key| share_records::bytes_ready(state, key, least, &settings)).sum();
         if ready < least {
