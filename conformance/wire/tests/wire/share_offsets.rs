@@ -169,6 +169,32 @@ fn altering_offsets_makes_a_group() {
     });
 }
 
+/// A partition whose number is below zero, of a topic that is there, spoils the whole request. The group is made all
+/// the same.
+#[test]
+fn partitions_below_zero_spoil_all_alterations() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_4, "words of what went wrong").await;
+        let (group, topic) = (target.fresh("share"), target.topic(1).await);
+        let mut wire = target.coordinator(&group).await;
+        let partition = |partition_index| AlterShareGroupOffsetsRequestPartition { partition_index, start_offset: 3 };
+        let partitions = vec![partition(0), partition(-1), partition(7)];
+        let topics = vec![AlterShareGroupOffsetsRequestTopic { topic_name: topic.name.clone(), partitions }];
+
+        let answer = wire.call(AlterShareGroupOffsetsRequest { group_id: group.clone(), topics }, 0).await;
+        let elsewhere = alter(&mut wire, &group, &target.fresh("nosuch"), &[(-1, 0)]).await;
+        let described = describe(&mut wire, &group).await;
+
+        let words = format!(
+            "Initialize share group parameters has invalid partitionId - {group} {topic_id} -1",
+            topic_id = topic.id
+        );
+        assert_eq!((ErrorCode(answer.error_code).name(), answer.responses), ("UNKNOWN_SERVER_ERROR", vec![]));
+        assert_eq!(answer.error_message.as_deref(), Some(&*words));
+        assert_eq!((elsewhere, described), (vec!["UNKNOWN_TOPIC_OR_PARTITION"], vec![]));
+    });
+}
+
 /// AD-16: offsets of topics are deleted for groups without members, once.
 #[test]
 fn offsets_are_deleted_for_empty_groups() {

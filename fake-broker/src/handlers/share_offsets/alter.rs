@@ -30,6 +30,14 @@ pub(crate) fn handle(
     made.epoch += 1;
     made.assignment_epoch = made.epoch;
     let state_epoch = made.epoch;
+    if let Some((topic, partition)) = below_zero(state, cx, request) {
+        let reason = format!("Initialize share group parameters has invalid partitionId - {group} {topic} {partition}");
+        return Outcome::Reply(AlterShareGroupOffsetsResponse {
+            error_code: ErrorCode::UNKNOWN_SERVER_ERROR.0,
+            error_message: Some(Str::from(reason)),
+            ..AlterShareGroupOffsetsResponse::default()
+        });
+    }
     let mut responses = Vec::new();
     for asked in &request.topics {
         let found = state.topics.by_name(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
@@ -66,4 +74,16 @@ pub(crate) fn handle(
         responses,
         ..AlterShareGroupOffsetsResponse::default()
     })
+}
+
+/// The first partition whose number is below zero, of a topic that is there: Kafka takes it for one, until the share
+/// coordinator is to begin its state.
+fn below_zero(state: &State, cx: &Context, request: &AlterShareGroupOffsetsRequest) -> Option<(Uuid, i32)> {
+    let is_allowed = |name: &Str| cx.topic_error(state, Operation::Read, name).is_none();
+    let allowed = request.topics.iter().filter(|asked| is_allowed(&asked.topic_name));
+    let mut partitions = allowed.flat_map(|asked| {
+        let topic = state.topics.by_name(&asked.topic_name).map(|topic| topic.id);
+        asked.partitions.iter().filter_map(move |partition| Some((topic?, partition.partition_index)))
+    });
+    partitions.find(|(_, partition)| *partition < 0)
 }
