@@ -91,8 +91,8 @@ impl Partition {
     }
 
     /// Whether there are fewer replicas in sync than `min.insync.replicas`, of which no more count than there are.
-    pub(crate) fn is_under_min_isr(&self, min_insync_replicas: usize) -> bool {
-        self.isr.len() < min_insync_replicas.min(self.replicas.len())
+    pub(crate) fn is_under_min_isr(&self) -> bool {
+        self.isr.len() < self.least_in_sync()
     }
 
     /// Whether a node may lead: it is in sync, or nobody is and it is eligible.
@@ -306,7 +306,7 @@ impl Partition {
         self.isr = isr;
     }
 
-    /// How many replicas must be in sync for anything to be committed.
+    /// How many replicas must be in sync for anything to be committed: no more count than there are.
     fn least_in_sync(&self) -> usize {
         self.rules.min_insync_replicas.min(self.replicas.len())
     }
@@ -350,7 +350,7 @@ impl Partition {
 
     /// Raises the high watermark to what all replicas in sync have, if those are enough (KIP-966).
     fn commit(&mut self) {
-        if self.leader.is_none() || self.is_under_min_isr(self.rules.min_insync_replicas) {
+        if self.leader.is_none() || self.is_under_min_isr() {
             return;
         }
         let in_sync = self.isr.iter().filter(|&&node| Some(node) != self.leader);

@@ -107,7 +107,7 @@ async fn a_peer_that_closes_at_a_version_is_asked_at_another() {
 }
 
 /// Accepts, and never says a word.
-struct Mute;
+pub(super) struct Mute;
 
 impl Connect for Mute {
     fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {

@@ -11,6 +11,8 @@ use krafka::{Connect, Connecting, Environment, Kafka, Record, Stream};
 use krafka_protocol::{ApiKey, ApiVersionsRequest};
 use tokio::time::{Instant, sleep, timeout};
 
+#[cfg(feature = "tls")]
+use super::connect::Mute;
 use super::{assert_says, client};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -103,20 +105,6 @@ async fn the_connect_timeout_is_of_all_steps_together() {
 #[cfg(feature = "tls")]
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_does_not_answer_a_tls_greeting_is_named_in_time() {
-    struct Mute;
-    impl Connect for Mute {
-        fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
-            Box::pin(async {
-                let (ours, theirs) = tokio::io::duplex(1024);
-                tokio::spawn(async move {
-                    let _open = theirs;
-                    std::future::pending::<()>().await;
-                });
-                let stream: Box<dyn Stream> = Box::new(ours);
-                Ok(stream)
-            })
-        }
-    }
     let certified = rcgen::generate_simple_self_signed(["kafka".to_owned()]).expect("a certificate");
     let builder = Kafka::builder("kafka:9092").environment(Environment::new(Mute, 1));
     let start = Instant::now();

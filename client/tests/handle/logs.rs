@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use krafka::Record;
 use krafka::testing::FakeCluster;
+use krafka::{Consumer, Kafka, Record};
 use krafka_protocol::ApiKey;
 use tokio::time::sleep;
 use tracing::Level;
@@ -17,15 +17,21 @@ fn three_nodes() -> FakeCluster {
     FakeCluster::builder().nodes(3).topic("orders", 3).group_initial_rebalance_delay(Duration::ZERO).start_on_pipes()
 }
 
+/// A group's member that has nothing to read.
+async fn idle_reader(kafka: &Kafka) -> Consumer {
+    let consumer = kafka.consumer("readers").build().await.expect("valid");
+    consumer.subscribe(&["orders"]).await.expect("a topic's name");
+    consumer.poll(10 * SECOND).await.expect("nothing yet");
+    consumer
+}
+
 /// An hour of heartbeats, long polls and refreshes is not worth a line, not even for debugging.
 #[tokio::test(start_paused = true)]
 async fn what_goes_well_is_not_logged() {
     let (log, _guard) = Observed::start();
     let fake = three_nodes();
     let kafka = client(&fake).connect().await.expect("it is up");
-    let consumer = kafka.consumer("readers").build().await.expect("valid");
-    consumer.subscribe(&["orders"]).await.expect("a topic's name");
-    consumer.poll(10 * SECOND).await.expect("nothing yet");
+    let consumer = idle_reader(&kafka).await;
     log.lines(Level::TRACE);
     let beats = fake.history().count(ApiKey::Heartbeat);
 
@@ -101,9 +107,7 @@ async fn a_cluster_that_is_down_is_a_few_lines() {
     let (log, _guard) = Observed::start();
     let fake = three_nodes();
     let kafka = client(&fake).connect().await.expect("it is up");
-    let consumer = kafka.consumer("readers").build().await.expect("valid");
-    consumer.subscribe(&["orders"]).await.expect("a topic's name");
-    consumer.poll(10 * SECOND).await.expect("nothing yet");
+    let _reader = idle_reader(&kafka).await;
     log.lines(Level::TRACE);
 
     (1..=3).for_each(|node| fake.crash(node));

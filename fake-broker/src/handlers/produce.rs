@@ -157,7 +157,7 @@ fn committed(state: &State, cx: &Context, pending: &Pending) -> Result<bool, Err
     if partition.log.high_watermark() < pending.next_offset {
         return Ok(false);
     }
-    if partition.is_under_min_isr(topic.settings.min_insync_replicas) {
+    if partition.is_under_min_isr() {
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
     }
     Ok(true)
@@ -224,7 +224,7 @@ fn append(
     }
     let partition = leadership::find(topic, data.index)?;
     leadership::check_leader(partition, cx.node)?;
-    if request.acks == -1 && partition.is_under_min_isr(topic.settings.min_insync_replicas) {
+    if request.acks == -1 && partition.is_under_min_isr() {
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
     }
     let named = format!("{}-{}", topic.name, data.index);

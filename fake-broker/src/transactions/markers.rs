@@ -102,12 +102,12 @@ pub(crate) fn write(
     now: Instant,
 ) -> Result<(), ErrorCode> {
     let found = state.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
-    let (id, min_insync) = (found.id, found.settings.min_insync_replicas);
+    let id = found.id;
     let partition = found.partition(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     if partition.leader.is_none() {
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
-    if partition.is_under_min_isr(min_insync) {
+    if partition.is_under_min_isr() {
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS);
     }
     partition.log.producers.check_marker(marker)?;
