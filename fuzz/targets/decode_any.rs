@@ -35,15 +35,15 @@ fuzz_target!(|data: &[u8]| {
     // The answer to ApiVersions may be an error, which is in version 0 whatever was asked for.
     let again = decoded.encode(version).expect("what was read can be written");
     let mut input = Reader::new(again);
-    assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+    decoded.assert_same(&Any::decode(key, is_response, version, &mut input));
 
     // The same with the tags that nobody knows: they cost no more than the budget, and disturb nothing.
     let mut input = Reader::with_budget(body, budget).keep_unknown_tags();
-    assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+    decoded.assert_same(&Any::decode(key, is_response, version, &mut input));
     let unknown = input.take_unknown_tags();
     let again = decoded.encode_into(Writer::new().with_unknown_tags(unknown.clone()), version).expect("as before");
     let mut input = Reader::new(again).keep_unknown_tags();
-    assert_eq!(Any::decode(key, is_response, version, &mut input).as_ref(), Ok(&decoded));
+    decoded.assert_same(&Any::decode(key, is_response, version, &mut input));
     assert_eq!(input.take_unknown_tags(), unknown);
     for version in versions.iter() {
         let _ = decoded.encode(version);
@@ -57,6 +57,13 @@ enum Any {
 }
 
 impl Any {
+    /// Asserts that the other was read, and says the same: a float that is no number is unlike itself, and reads alike.
+    fn assert_same(&self, other: &Result<Self, DecodeError>) {
+        if other.as_ref() != Ok(self) {
+            assert_eq!(format!("{other:?}"), format!("{:?}", Ok::<_, DecodeError>(self)));
+        }
+    }
+
     fn decode(key: ApiKey, is_response: bool, version: i16, input: &mut Reader) -> Result<Self, DecodeError> {
         if is_response {
             AnyResponse::decode(key, version, input).map(Self::Response)
