@@ -1,6 +1,8 @@
 //! What can be done to a running cluster, as data: a test calls it on [`FakeCluster`](crate::FakeCluster), a rule does
 //! it in the moment that a request comes, and the control port takes it as JSON.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -55,11 +55,7 @@ impl State {
         fields: &Json,
         now: Instant,
     ) -> Result<AnyResponse, String> {
-        let known = ApiKey::ALL.iter().find(|key| key.name() == api);
-        let key = *known.ok_or_else(|| format!("there is no API called `{api}`"))?;
-        if NEEDS_A_CONNECTION.contains(&key) {
-            return Err(format!("{api} needs a connection"));
-        }
+        let key = api_of(api)?;
         let first = self.nodes.live().next().map(|(id, _)| id).ok_or("no node is up")?;
         let asked = node.unwrap_or(first);
         self.nodes.find(asked).ok_or_else(|| format!("there is no node {asked}"))?;
@@ -86,6 +82,17 @@ impl State {
         coordinators::ensure_topic(self, kind);
         coordinators::find(self, kind, &key)
     }
+}
+
+/// The API of this name, if it can be asked without a connection.
+///
+/// # Errors
+///
+/// Why not, in words.
+pub(crate) fn api_of(name: &str) -> Result<ApiKey, String> {
+    let known = ApiKey::ALL.iter().find(|key| key.name() == name);
+    let key = *known.ok_or_else(|| format!("there is no API called `{name}`"))?;
+    if NEEDS_A_CONNECTION.contains(&key) { Err(format!("{name} needs a connection")) } else { Ok(key) }
 }
 
 /// The first error in an answer.

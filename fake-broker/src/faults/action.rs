@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::after_apply;
+use super::carried::{Spoken, Wanted};
 use super::damage::Damage;
 use super::hints::Hint;
 use super::names::{Code, millis};
@@ -110,33 +111,52 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Says what is wrong with a rule that does this to what the selector names: it could never act, or Kafka could
-    /// never do so.
+    /// Says what is wrong with a rule that does this to what the selector names, in one of these requests: it could
+    /// never act, or Kafka could never do so.
     ///
     /// # Errors
     ///
     /// The reason.
-    pub(crate) fn check(&self, selector: &Selector, after_handling: bool) -> Result<(), String> {
+    pub(crate) fn check(&self, selector: &Selector, requests: &[Spoken], after_handling: bool) -> Result<(), String> {
         self.check_event(selector)?;
-        let is_about =
-            |can: &dyn Fn(ApiKey) -> bool| selector.apis.is_empty() || selector.apis.iter().any(|api| can(api.0));
+        let never = |can: &dyn Fn(&Spoken) -> bool| !requests.iter().any(can);
         match self {
-            Self::Rebootstrap if !is_about(&|key| key == ApiKey::Metadata) => {
-                Err("only an answer to Metadata tells a client to rebootstrap".to_owned())
+            Self::Rebootstrap if never(&|it| it.key == ApiKey::Metadata && it.version >= 13) => {
+                Err("only an answer to Metadata, from version 13 on, tells a client to rebootstrap".to_owned())
             }
-            Self::FenceEpoch if !is_about(&|key| super::fencing::fencing(key).is_some()) => {
+            Self::FenceEpoch if never(&|it| super::fencing::fencing(it.key).is_some()) => {
                 Err("these requests carry no epoch that could be one of the past".to_owned())
             }
-            Self::Hint(hint) if !is_about(&|key| hint.fits(key, i16::MAX)) => {
+            Self::Hint(hint) if never(&|it| hint.fits(it.key, it.version)) => {
                 Err(format!("these requests are not answered with such a hint: {hint:?}"))
+            }
+            Self::MoveLeader(..1) => Err("nodes are numbered from 1 on: no leader moves to another".to_owned()),
+            Self::MoveLeader(_) | Self::MoveLeaderAway if never(&|it| it.can_have(Wanted::Partitions)) => {
+                Err("these requests name no partition whose leader could move".to_owned())
+            }
+            Self::DropEntity | Self::DuplicateEntity if never(&|it| it.answers_entities()) => {
+                Err(format!("the answers to these requests list nothing, so that a rule cannot {self}"))
+            }
+            Self::Layout(version) if never(&|it| has_layout(it.key, *version)) => {
+                Err(format!("`layout` is a version that the answer has: none of these has a version {version}"))
             }
             Self::Bandwidth { bytes_per_second: 0 } => Err("a link without bandwidth is a partition".to_owned()),
             Self::Loss { probability, .. } if !(0.0..1.0).contains(probability) => {
                 Err("the probability of a loss is at least 0 and less than 1: a link that loses all is a partition"
                     .to_owned())
             }
+            Self::SpeakFirst(text) if text.is_empty() => Err("`speak_first` has something to say".to_owned()),
+            Self::ReplyError(Code(ErrorCode::NONE)) => Err("`reply_error` NONE is no error".to_owned()),
             Self::ReplyError(Code(code)) if after_handling => after_apply::check(&selector.apis, *code),
-            Self::Set { field, value } => super::answers::check_field(&selector.apis, field, value),
+            Self::Set { field, value } => {
+                super::answers::check_field(&selector.apis, field, value)?;
+                match never(&|it| it.answers_field(field)) {
+                    true => Err(format!("`{field}` is in no answer of these versions")),
+                    false => Ok(()),
+                }
+            }
+            Self::Damage(damage) => damage.check(),
+            Self::ChangeCluster(operation) => operation.check(),
             _ => Ok(()),
         }
     }
@@ -180,9 +200,21 @@ impl Action {
             Self::FenceEpoch => super::fencing::carries_epoch(request),
             Self::ReplyError(Code(code)) if after_handling => after_apply::can_give(cx.key, *code),
             Self::Hint(hint) => hint.fits(cx.key, cx.version),
+            Self::Layout(version) => has_layout(cx.key, *version),
+            Self::DropEntity | Self::DuplicateEntity => Spoken { key: cx.key, version: cx.version }.answers_entities(),
             _ => true,
         }
     }
+
+    /// Whether it is the leaders of partitions that it moves.
+    pub(crate) fn moves_leaders(&self) -> bool {
+        matches!(self, Self::MoveLeader(_) | Self::MoveLeaderAway)
+    }
+}
+
+/// Whether the answers of an API have such a version.
+fn has_layout(key: ApiKey, version: i16) -> bool {
+    key.schemas().is_some_and(|[_, answer]| answer.versions.contains(version))
 }
 
 /// When Linux first sends a lost packet again.

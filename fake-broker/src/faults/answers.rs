@@ -1,9 +1,10 @@
 //! What rules do to an answer of any API: an error in each place for one, an entity gone or doubled, a field set.
 
-use krafka_protocol::schema::{FieldType, MessageSchema};
+use krafka_protocol::schema::FieldType;
 use krafka_protocol::{AnyResponse, Str, Uuid};
 use serde_json::Value;
 
+use super::carried::{self, field_at};
 use super::hints::Hint;
 use super::names::Api;
 use super::place::Place;
@@ -107,33 +108,21 @@ pub(crate) fn check_field(apis: &[Api], path: &str, value: &Value) -> Result<(),
     for Api(key) in apis {
         let [_, schema] = key.schemas().ok_or_else(|| format!("nobody speaks {}", key.name()))?;
         let found =
-            field_at(schema, path).ok_or_else(|| format!("an answer to {} has no field `{path}`", key.name()))?;
-        let fits = match found {
-            FieldType::Bool => value.is_boolean(),
-            FieldType::Float64 => value.is_number(),
-            FieldType::String => value.is_string() || value.is_null(),
+            field_at(schema, path, None).ok_or_else(|| format!("an answer to {} has no field `{path}`", key.name()))?;
+        let fits = match found.field_type {
+            // In place of a structure there is one with nothing in it.
+            FieldType::Struct(_) => value.is_null(),
+            _ if value.is_null() => found.nullable.is_some(),
+            FieldType::Array(&FieldType::Struct(_)) => value.as_array().is_some_and(Vec::is_empty),
+            FieldType::Bytes | FieldType::Records => false,
             FieldType::Uuid => value.as_str().is_some_and(|text| text.parse::<Uuid>().is_ok()),
-            FieldType::Array(&FieldType::Struct(_)) => value.as_array().is_some_and(Vec::is_empty) || value.is_null(),
-            FieldType::Array(_) => value.is_array() || value.is_null(),
-            FieldType::Bytes | FieldType::Records | FieldType::Struct(_) => value.is_null(),
-            _ => value.is_i64(),
+            other => carried::fits(&other, value),
         };
         if !fits {
             return Err(format!("`{path}` of an answer to {} cannot be {value}", key.name()));
         }
     }
     Ok(())
-}
-
-/// The type of a field that is named by a path, if the message has one.
-pub(crate) fn field_at(schema: &'static MessageSchema, path: &str) -> Option<FieldType> {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-    let field = schema.fields.iter().find(|field| field.name == first)?;
-    let Some(rest) = rest else { return Some(field.field_type) };
-    match field.field_type {
-        FieldType::Struct(inner) | FieldType::Array(&FieldType::Struct(inner)) => field_at(inner, rest),
-        _ => None,
-    }
 }
 
 /// Says whether there was a place for one of the errors.

@@ -42,6 +42,11 @@ impl<const N: usize> From<[ApiKey; N]> for Apis {
 /// A rule in the making. Selectors narrow it down, all of them must hold; the action at the end puts it to work.
 ///
 /// A rule acts once unless told otherwise. When several rules match a request, each counts and all act.
+///
+/// # Panics
+///
+/// The action does, if the rule could never act: because it asks a request for what no request of its APIs has, or does
+/// what no broker does. The text says what is wrong, as [`install_json`](crate::FakeCluster::install_json) does.
 #[must_use = "a rule is put to work by its action, such as `reply_error`"]
 pub struct RuleBuilder {
     book: Book,
@@ -186,7 +191,7 @@ impl RuleBuilder {
 
     /// Not before the `n`th request that matches; the first is number 1.
     pub fn nth(mut self, n: u64) -> Self {
-        self.text.nth = n.max(1);
+        self.text.nth = n;
         self
     }
 

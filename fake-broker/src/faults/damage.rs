@@ -72,6 +72,24 @@ pub(crate) enum Step {
     Reset,
 }
 
+impl Damage {
+    /// Says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// It harms nothing.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Chunk { bytes: 0, .. } => {
+                Err("`chunk` writes at least one byte at a time: `bytes` is not 0".to_owned())
+            }
+            Self::Flip { mask: 0, .. } => Err("`flip` flips the bits of its `mask`, which is not 0".to_owned()),
+            Self::Garbage { bytes: 0 } => Err("`garbage` is at least one byte: `bytes` is not 0".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn all_bits() -> u8 {
     0xff
 }

@@ -19,6 +19,7 @@ mod after_apply;
 mod answers;
 mod book;
 mod builder;
+mod carried;
 mod damage;
 mod entities;
 mod fencing;

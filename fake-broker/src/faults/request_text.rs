@@ -64,7 +64,7 @@ fn value(field: &FieldSchema, field_type: &FieldType, json: &Json, version: i16,
 }
 
 /// What an integer of this type can be.
-fn range(field_type: &FieldType) -> Option<std::ops::RangeInclusive<i64>> {
+pub(super) fn range(field_type: &FieldType) -> Option<std::ops::RangeInclusive<i64>> {
     Some(match field_type {
         FieldType::Int8 => i64::from(i8::MIN)..=i64::from(i8::MAX),
         FieldType::Int16 => i64::from(i16::MIN)..=i64::from(i16::MAX),

@@ -68,11 +68,11 @@ impl RuleText {
     ///
     /// It could never act, or Kafka could never do so.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.probability.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
-            return Err("a probability is between 0 and 1".to_owned());
+        if let Some(wrong) = self.probability.filter(|p| !(*p > 0.0 && *p <= 1.0)) {
+            return Err(format!("`probability` is between 0 and 1, and not 0 itself: it cannot be {wrong}"));
         }
         if self.nth == 0 {
-            return Err("matches are counted from 1 on".to_owned());
+            return Err("`nth` counts matches from 1 on".to_owned());
         }
         if self.times == Times::Number(0) {
             return Err("a rule acts at least once: leave `times` away, or remove the rule".to_owned());
@@ -80,12 +80,15 @@ impl RuleText {
         if self.until_ms.is_some_and(|until| Duration::from_millis(until) <= self.after) {
             return Err("a rule that ends at `until_ms` begins before that, at `after_ms`".to_owned());
         }
-        self.when.check()?;
+        if self.after_handling && self.when.event != Event::Request {
+            return Err("`after_handling` is for rules about requests: nothing else is handled".to_owned());
+        }
+        let requests = self.when.check()?;
         let is_lasting = self.nth == 1 && self.probability.is_none() && self.times == Times::Forever;
         if matches!(self.action, Action::Partition) && !is_lasting {
             return Err("a partition lasts until it is removed or its time is over: \"times\": \"forever\"".to_owned());
         }
-        self.action.check(&self.when, self.after_handling)
+        self.action.check(&self.when, &requests, self.after_handling)
     }
 }
 
@@ -151,7 +154,8 @@ impl ActiveRule {
     ) {
         let is_meant = self.is_awake(cx.now)
             && self.text.when.matches(cx, request, entities)
-            && self.text.action.can_act_on(cx, request, self.text.after_handling);
+            && self.text.action.can_act_on(cx, request, self.text.after_handling)
+            && (!self.text.action.moves_leaders() || self.text.when.partitions_of(entities).next().is_some());
         if is_meant && self.counts(chance) {
             self.act(cx, entities, verdict);
         }

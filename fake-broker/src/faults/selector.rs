@@ -8,7 +8,7 @@ use krafka_protocol::{AnyRequest, ApiKey, Str};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answers::field_at;
+use super::carried::{Spoken, Wanted};
 use super::entities::Entities;
 use super::names::{Api, Id};
 use super::network::{Passing, Towards};
@@ -80,29 +80,79 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Says what is wrong with it.
+    /// The APIs and versions in which a request can be one of those meant; none for rules that are not about requests.
     ///
     /// # Errors
     ///
     /// It could never match.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<Vec<Spoken>, String> {
         if self.versions.is_some_and(|[first, last]| first > last) {
             return Err("`versions` are the first and the last, such as [0, 9]".to_owned());
+        }
+        if let Some(node) = self.node.into_iter().chain(self.peer).find(|node| *node < 1) {
+            return Err(format!("nodes are numbered from 1 on: `node` and `peer` cannot be {node}"));
         }
         if self.event == Event::Connect && (self.names_contents() || self.client_id.is_some()) {
             return Err("a connection is known by `node` and `connection` before anything is asked on it".to_owned());
         }
-        let has = |key: ApiKey, path: &str| key.schemas().is_some_and(|[schema, _]| field_at(schema, path).is_some());
-        let named: Vec<ApiKey> = self.apis.iter().map(|api| api.0).collect();
-        let apis = if named.is_empty() { ApiKey::ALL } else { &named[..] };
-        match self.fields.keys().find(|path| !apis.iter().any(|key| has(*key, path))) {
-            Some(path) if named.is_empty() => Err(format!("no request has a field `{path}`")),
-            Some(path) => {
-                let names: Vec<&str> = named.iter().map(|key| key.name()).collect();
-                Err(format!("a request of {} has no field `{path}`", names.join(" or ")))
-            }
-            None => Ok(()),
+        if self.event == Event::Request { self.requests() } else { Ok(Vec::new()) }
+    }
+
+    fn requests(&self) -> Result<Vec<Spoken>, String> {
+        let apis: Vec<ApiKey> = self.apis.iter().map(|api| api.0).collect();
+        let names: Vec<&str> = apis.iter().map(|key| key.name()).collect();
+        let names = names.join(" or ");
+        let all = Spoken::all_of(&apis);
+        if all.is_empty() {
+            return Err(format!("no node speaks {names}"));
         }
+        let has_version =
+            |spoken: &Spoken| self.versions.is_none_or(|[first, last]| (first..=last).contains(&spoken.version));
+        let mut left: Vec<Spoken> = all.iter().copied().filter(has_version).collect();
+        if let (true, Some([first, last])) = (left.is_empty(), self.versions) {
+            let known = all.iter().map(|spoken| spoken.version);
+            let known = format!("from {} to {}", known.clone().min().unwrap_or(0), known.max().unwrap_or(0));
+            let whose = if apis.is_empty() { "all APIs" } else { &names };
+            return Err(format!("`versions` [{first}, {last}] are none of {whose}, which has them {known}"));
+        }
+        let request =
+            if apis.is_empty() { "no request has".to_owned() } else { format!("a request of {names} has no") };
+        let is_unknown = |path: &String| !all.iter().any(|spoken| spoken.has_field(path));
+        if let Some(path) = self.fields.keys().find(|path| is_unknown(path)) {
+            let a = if apis.is_empty() { " a" } else { "" };
+            return Err(format!("{request}{a} field `{path}`"));
+        }
+        let mut before: Vec<String> = Vec::new();
+        for wanted in self.wanted() {
+            left.retain(|spoken| spoken.can_have(wanted));
+            if left.is_empty() {
+                let versions =
+                    self.versions.map_or_else(String::new, |[first, last]| format!(" in versions {first} to {last}"));
+                let beside = if before.is_empty() { String::new() } else { format!(" beside {}", before.join(", ")) };
+                return Err(match wanted {
+                    Wanted::Field(path, value) => {
+                        format!("`{path}` of a request of {names} cannot be {value}{versions}{beside}")
+                    }
+                    entity => format!("{request} {}{versions}{beside}", entity.name()),
+                });
+            }
+            before.push(wanted.name());
+        }
+        Ok(left)
+    }
+
+    /// All that it asks a request for.
+    fn wanted(&self) -> impl Iterator<Item = Wanted<'_>> {
+        let entities = [
+            (self.topic.is_some(), Wanted::Topic),
+            (self.topic_id.is_some(), Wanted::TopicId),
+            (!self.partitions.is_empty(), Wanted::Partitions),
+            (self.group.is_some(), Wanted::Group),
+            (self.transactional_id.is_some(), Wanted::TransactionalId),
+            (self.resource.is_some(), Wanted::Resource),
+        ];
+        let entities = entities.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, wanted)| wanted);
+        entities.chain(self.fields.iter().map(|(path, value)| Wanted::Field(path, value)))
     }
 
     /// Whether a request is one of those meant.
@@ -207,6 +257,7 @@ fn any_at(node: &Node, path: &[&str], wanted: &Value) -> bool {
     let Some(value) = node.get(first) else { return false };
     let holds = |value: &Tree| match value {
         Tree::Struct(inner) if !rest.is_empty() => any_at(inner, rest, wanted),
+        Tree::Float(value) => rest.is_empty() && wanted.as_f64() == Some(*value),
         value => rest.is_empty() && value.to_json() == *wanted,
     };
     match value {

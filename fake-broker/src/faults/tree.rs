@@ -135,7 +135,7 @@ impl Tree {
     }
 
     /// What a field is when nobody sets it.
-    fn default_of(field: &FieldSchema) -> Self {
+    pub(super) fn default_of(field: &FieldSchema) -> Self {
         match field.default {
             FieldDefault::Null => Self::Null,
             FieldDefault::Bool(value) => Self::Bool(value),

@@ -106,7 +106,7 @@ mod write_txn_markers;
 macro_rules! table {
     (throttled: { $($api:ident => $module:ident,)* } plain: { $($plain_api:ident => $plain_module:ident,)* }) => {
         /// The APIs that have a handler; no other is advertised.
-        const SERVED: &[ApiKey] = &[$(ApiKey::$api,)* $(ApiKey::$plain_api,)*];
+        pub(crate) const SERVED: &[ApiKey] = &[$(ApiKey::$api,)* $(ApiKey::$plain_api,)*];
 
         /// Answers a request.
         pub(crate) fn handle(state: &mut State, cx: &Context, request: &AnyRequest) -> Outcome<AnyResponse> {

@@ -1,0 +1,109 @@
+//! What is wrong with an operation in itself, however the cluster is: a rule with such a one is refused when it is
+//! written, as the moment to do it may be far away.
+
+use serde_json::Value;
+
+use super::{MAX_PARTITIONS, Operation, coordinated};
+use crate::faults::request_of;
+use crate::handlers::SERVED;
+use crate::operator;
+use crate::topics;
+
+impl Operation {
+    /// Says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// No cluster could do it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::CreateTopic { topic, partitions } => {
+                topics::validate_name(topic)?;
+                count("partitions", *partitions)
+            }
+            Self::AddPartitions { total, .. } => count("total", *total),
+            Self::MoveLeader { partition, node, .. } => {
+                index(*partition)?;
+                node.map_or(Ok(()), numbered)
+            }
+            Self::BumpLeaderEpoch { partition, .. }
+            | Self::Truncate { partition, .. }
+            | Self::DeleteRecords { partition, .. }
+            | Self::ForgetProducers { partition, .. }
+            | Self::LoseLeader { partition, .. }
+            | Self::Compact { partition, .. } => index(*partition),
+            Self::Lag { partition, node, .. } | Self::CatchUp { partition, node, .. } => {
+                index(*partition)?;
+                numbered(*node)
+            }
+            Self::MoveCoordinator { group, transactional_id, node } => {
+                coordinated(group, transactional_id)?;
+                numbered(*node)
+            }
+            Self::PinCoordinator { group, transactional_id, node } => {
+                coordinated(group, transactional_id)?;
+                node.map_or(Ok(()), numbered)
+            }
+            Self::LoadCoordinator { group, transactional_id, .. } => coordinated(group, transactional_id).map(|_| ()),
+            Self::MoveController { node }
+            | Self::Crash { node, .. }
+            | Self::Restart { node }
+            | Self::Pause { node }
+            | Self::Resume { node }
+            | Self::Disconnect { node }
+            | Self::RefuseConnections { node, .. }
+            | Self::HideNode { node, .. }
+            | Self::MoveNode { node, .. }
+            | Self::Advertise { node, .. }
+            | Self::RemoveNode { node }
+            | Self::FreezeMetadata { node }
+            | Self::ThawMetadata { node }
+            | Self::EvictFetchSessions { node } => numbered(*node),
+            Self::Request { api, node, version, fields } => {
+                node.map_or(Ok(()), numbered)?;
+                request(api, *version, fields)
+            }
+            Self::DeleteTopic { .. }
+            | Self::SwapClusterId { .. }
+            | Self::ApplyRetention {}
+            | Self::HoldMarkers { .. }
+            | Self::DelayMarkers { .. }
+            | Self::JumpClock { .. } => Ok(()),
+        }
+    }
+}
+
+fn count(field: &str, partitions: i32) -> Result<(), String> {
+    match partitions {
+        1..=MAX_PARTITIONS => Ok(()),
+        _ => Err(format!("`{field}` is from 1 to {MAX_PARTITIONS}, not {partitions}")),
+    }
+}
+
+fn index(partition: i32) -> Result<(), String> {
+    if partition < 0 { Err(format!("partitions are numbered from 0 on, not {partition}")) } else { Ok(()) }
+}
+
+fn numbered(node: i32) -> Result<(), String> {
+    if node < 1 { Err(format!("nodes are numbered from 1 on: there is no node {node}")) } else { Ok(()) }
+}
+
+/// Checks a request that nobody sends: in the version that is given, or in any that the API has.
+fn request(api: &str, version: Option<i16>, fields: &Value) -> Result<(), String> {
+    let key = operator::api_of(api)?;
+    let spoken = key.versions().filter(|_| SERVED.contains(&key)).ok_or_else(|| format!("no node speaks {api}"))?;
+    match version {
+        Some(version) if !spoken.contains(version) => {
+            Err(format!("{api} is spoken in versions {spoken}, and not in {version}"))
+        }
+        Some(version) => request_of(key, version, fields).map(|_| ()),
+        // The newest comes first, as what it says is wrong is the most helpful.
+        None => {
+            let newest = request_of(key, spoken.max, fields).map(|_| ());
+            newest.or_else(|wrong| match spoken.iter().any(|version| request_of(key, version, fields).is_ok()) {
+                true => Ok(()),
+                false => Err(wrong),
+            })
+        }
+    }
+}
