@@ -11,6 +11,7 @@ pub(crate) struct GroupSettings {
     pub(crate) consumer_session_timeout: Duration,
     pub(crate) consumer_heartbeat_interval: Duration,
     pub(crate) share_session_timeout: Duration,
+    pub(crate) share_assignment_interval: Duration,
     pub(crate) share_heartbeat_interval: Duration,
     pub(crate) share_record_lock_duration: Duration,
     pub(crate) share_delivery_count_limit: i16,
@@ -24,6 +25,7 @@ pub(crate) struct GroupSettings {
     /// Whether they go there with their contents.
     pub(crate) share_copies_dead_letters: bool,
     pub(crate) streams_session_timeout: Duration,
+    pub(crate) streams_assignment_interval: Duration,
     pub(crate) streams_heartbeat_interval: Duration,
     pub(crate) streams_initial_rebalance_delay: Duration,
     pub(crate) streams_num_standby_replicas: i32,
@@ -49,6 +51,7 @@ impl GroupSettings {
             consumer_session_timeout: millis("consumer.session.timeout.ms"),
             consumer_heartbeat_interval: millis("consumer.heartbeat.interval.ms"),
             share_session_timeout: millis("share.session.timeout.ms"),
+            share_assignment_interval: millis("share.assignment.interval.ms"),
             share_heartbeat_interval: millis("share.heartbeat.interval.ms"),
             share_record_lock_duration: millis("share.record.lock.duration.ms"),
             share_delivery_count_limit: i16::try_from(number("share.delivery.count.limit")).unwrap_or(i16::MAX),
@@ -62,6 +65,7 @@ impl GroupSettings {
                 .trim()
                 .eq_ignore_ascii_case("true"),
             streams_session_timeout: millis("streams.session.timeout.ms"),
+            streams_assignment_interval: millis("streams.assignment.interval.ms"),
             streams_heartbeat_interval: millis("streams.heartbeat.interval.ms"),
             streams_initial_rebalance_delay: millis("streams.initial.rebalance.delay.ms"),
             streams_num_standby_replicas: number("streams.num.standby.replicas"),

@@ -41,6 +41,7 @@ pub use view::{GroupKind, GroupState, GroupView, MemberView};
 use crate::config::Config;
 use crate::context::{Context, Outcome, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
+use crate::faults::KafkaVersion;
 use crate::purgatory::Waiting;
 use crate::rng::Rng;
 use crate::security::acls::Operation;
@@ -164,6 +165,11 @@ pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant)
         groups.reload(&image, group, now);
         settle(state, group, now);
     }
+}
+
+/// The Kafka that a node looks like.
+fn version_of(state: &State, node: i32) -> KafkaVersion {
+    state.nodes.find(node).map(|node| node.version).unwrap_or_default()
 }
 
 /// Follows up on what has happened in a group: answers those whose wait is over, and sets the group's next timer.
@@ -342,7 +348,7 @@ impl Groups {
                 let lost = group.expire(&desk);
                 self.fence(image, group_id, &lost, now);
             }
-            Some(Group::Streams(group)) => group.expire(now),
+            Some(Group::Streams(group)) => group.expire(now, image.version),
             // Those of a share group have more to give back than the group knows.
             Some(Group::Share(_)) | None => {}
         }

@@ -67,7 +67,7 @@ fn answer(
         return Err(of_code(code));
     }
     if request.member_epoch < 0 {
-        streams::leave(state, request, cx.now)?;
+        streams::leave(state, cx.node, request, cx.now)?;
         return Ok(StreamsGroupHeartbeatResponse {
             member_id: request.member_id.clone(),
             member_epoch: request.member_epoch,

@@ -8,6 +8,7 @@
 mod acls;
 mod admin;
 mod agreement;
+mod assignment_intervals;
 mod authorization;
 mod broker_configs;
 mod byzantine;
@@ -69,6 +70,7 @@ mod secured;
 mod session_cache;
 mod share_acknowledge;
 mod share_dead_letters;
+mod share_endings;
 mod share_fetch;
 mod share_groups;
 mod share_member;

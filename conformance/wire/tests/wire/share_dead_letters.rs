@@ -150,6 +150,30 @@ fn letters_may_be_copies() {
     });
 }
 
+/// What a member had when its connection was lost leaves letters as well, though the node forgets the group with it.
+#[test]
+fn a_lost_connection_leaves_letters() {
+    run_on_levels(async |target| {
+        target.since(KafkaVersion::V4_4, "dead-letter queues").await;
+        set(&target, "share.version", 2).await;
+        let (group, topic) = (target.fresh("share"), target.topic(1).await);
+        let queue = target.topic_called("dlq.f", 1, &[MAY_BE_USED]).await;
+        configure(&target, &group, &[(QUEUE, &queue.name), ("share.delivery.count.limit", "2")]).await;
+        let mut member = ShareMember::reading(&target, &group, &topic, "m1").await;
+        let mut wire = target.connect().await;
+        written(&mut wire, &topic, batch(&["a", "b"])).await;
+        assert_eq!(member.poll_until().await, [(0, 1, 1)]);
+        assert_eq!(member.acknowledge(&[(0, 1, &[RELEASE])]).await, "NONE");
+        assert_eq!(member.poll_until().await, [(0, 1, 2)]);
+
+        member.leave().await;
+        member.leader = target.connect().await;
+        let found = letters(&mut wire, &queue, 2).await;
+
+        assert_eq!(found, [0, 1].map(|offset| letter(&group, &topic, offset, 2, SPENT)));
+    });
+}
+
 /// A topic is used only if it has the prefix, is there, and allows it; the record is given up all the same.
 #[test]
 fn queue_that_may_not_be_used_stays_empty() {

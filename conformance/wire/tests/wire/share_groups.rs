@@ -184,24 +184,6 @@ fn an_empty_group_has_the_newest_assignment() {
     });
 }
 
-/// Who joins a group that everybody has left does not wait for the assignment interval: the join's answer has the
-/// partitions, however short ago the last assignment was.
-#[test]
-fn who_joins_an_empty_group_is_assigned_at_once() {
-    run(async |target| {
-        target.since(KafkaVersion::V4_4, "an assignment for nobody").await;
-        let (group, topic) = (target.fresh("share"), target.topic(1).await);
-        let mut first = ShareMember::joined(&target, &group, &topic, "m1").await;
-        first.leave().await;
-        let mut next = ShareMember::new(&target, &group, &topic, "m2").await;
-
-        let joined = next.beat(Some(vec![topic.name.clone()])).await;
-
-        assert_eq!(joined.member_epoch, first.epoch + 2);
-        assert_eq!(joined.assignment.map(|a| a.topic_partitions.len()), Some(1));
-    });
-}
-
 /// A share group is listed as one, is deleted only when it is empty, and is then not there.
 #[test]
 fn a_group_is_listed_and_deleted() {

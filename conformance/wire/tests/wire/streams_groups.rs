@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use krafka_fake_broker::{FakeCluster, KafkaVersion};
 use krafka_protocol::api::delete_groups::DeleteGroupsRequest;
-use krafka_protocol::api::incremental_alter_configs::{
-    AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
-};
 use krafka_protocol::api::list_groups::ListGroupsRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::api::offset_commit::{
@@ -424,30 +421,6 @@ fn static_members_come_back() {
         let ids: Vec<_> =
             described.members.iter().map(|member| (&*member.member_id, member.instance_id.as_deref())).collect();
         assert_eq!(ids, [("m2", Some("one"))]);
-    });
-}
-
-/// Who joins a group that everybody has left does not wait for the assignment interval.
-#[test]
-fn who_joins_an_empty_group_gets_tasks_at_once() {
-    run(async |target| {
-        target.since(KafkaVersion::V4_4, "StreamsGroupHeartbeat 1").await;
-        let (group, topic) = (target.fresh("app"), target.topic(1).await);
-        let name = Str::from_static("streams.initial.rebalance.delay.ms");
-        let configs = vec![AlterableConfig { name, value: Some(Str::from_static("0")), ..AlterableConfig::default() }];
-        let resources = vec![AlterConfigsResource { resource_type: 32, resource_name: group.clone(), configs }];
-        let request = IncrementalAlterConfigsRequest { resources, ..IncrementalAlterConfigsRequest::default() };
-        assert_eq!(target.connect().await.call(request, 1).await.responses[0].error_code, 0);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let reads = || topology(0, vec![part("0", &[&topic.name])]);
-        let mut first = Member::new(&target, &group, "m1").await;
-        first.assigned(reads()).await;
-        assert_eq!(first.ask(first.heartbeat(-1)).await.error_code, 0);
-        let mut next = Member::new(&target, &group, "m2").await;
-
-        let joined = next.beat(next.joining(reads())).await;
-
-        assert_eq!((statuses(&joined), tasks(&joined)), (vec![], Some(vec![("0", &[0][..])])));
     });
 }
 

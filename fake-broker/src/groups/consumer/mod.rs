@@ -116,7 +116,8 @@ impl ConsumerGroup {
         self.patterns.keep(&self.expressions());
         self.metadata = self.present_metadata(desk);
         self.epoch += 1;
-        if self.members.is_empty() && desk.image.version >= KafkaVersion::V4_3 {
+        // Kafka 4.4 and later have an assignment for nobody then, which the next member's does not have to wait for.
+        if self.members.is_empty() && desk.image.version >= KafkaVersion::V4_4 {
             self.target_epoch = self.epoch;
             self.assigned_at = None;
         }

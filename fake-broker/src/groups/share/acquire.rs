@@ -220,7 +220,14 @@ fn throttle_limit(limits: &Limits) -> i16 {
 /// Whether records of a batch were delivered so often that it is handed out in parts.
 fn is_throttled(batch: &Batch, first: i64, last: i64, limits: &Limits) -> bool {
     let delivered = match batch.as_one() {
-        Some(run) => run.delivery_count,
+        // What is done with, or with somebody, is nothing that could be handed out.
+        Some(run) => {
+            if run.state == RecordState::Available {
+                run.delivery_count
+            } else {
+                0
+            }
+        }
         None => {
             let asked = batch.runs().iter().filter(|run| run.last >= first && run.first <= last);
             let free = asked.filter(|run| run.state == RecordState::Available);

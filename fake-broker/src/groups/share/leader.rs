@@ -117,11 +117,18 @@ pub(crate) fn close_session(state: &mut State, node: i32, holder: &Holder) -> bo
     true
 }
 
-/// Ends the sessions that were begun on a connection.
+/// Ends the session that was begun on a connection. If nobody else of the group has one on the node, that drops what it
+/// has of the group in memory.
 pub(crate) fn close_connection(state: &mut State, node: i32, connection: ConnectionId) {
-    let sessions = state.share.sessions.get(&node);
-    for holder in sessions.map(|sessions| sessions.of_connection(connection)).unwrap_or_default() {
-        close_session(state, node, &holder);
+    let Some(ended) = state.share.sessions.get_mut(&node).and_then(|sessions| sessions.disconnect(connection)) else {
+        return;
+    };
+    if ended.ends_session {
+        close_session(state, node, &ended.holder);
+    }
+    let group = &ended.holder.group;
+    if !state.share.sessions.get(&node).is_some_and(|sessions| sessions.knows(group)) {
+        forget_group_on(state, node, group);
     }
 }
 
@@ -151,8 +158,8 @@ pub(super) fn forget_group(state: &mut State, group: &Str) {
     forget(state, |key| key.group == *group);
 }
 
-/// A group has lost its last member, and its coordinator's node drops what it leads for it.
-pub(super) fn forget_group_on(state: &mut State, node: i32, group: &Str) {
+/// A node has lost the last connection of a group, and drops what it leads for it.
+fn forget_group_on(state: &mut State, node: i32, group: &Str) {
     let keys: Vec<ShareKey> = state.share.partitions.keys().filter(|key| key.group == *group).cloned().collect();
     for gone in keys {
         if leads(state, node, gone.topic, gone.partition) {

@@ -42,7 +42,7 @@ pub(crate) use settings::Settings;
 use self::dead_letters::Dead;
 use self::group::Surroundings;
 use self::partition::SharePartition;
-use super::{Group, Refusal, settle};
+use super::{Group, Refusal, settle, version_of};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::KafkaVersion;
 use crate::state::State;
@@ -120,11 +120,6 @@ pub(crate) fn group_or_new<'a>(state: &'a mut State, node: i32, id: &Str) -> Opt
         Group::Share(group) => Some(group),
         _ => None,
     }
-}
-
-/// The Kafka that a node looks like.
-fn version_of(state: &State, node: i32) -> KafkaVersion {
-    state.nodes.find(node).map(|node| node.version).unwrap_or_default()
 }
 
 /// The answer about a group that is there, but is no share group.
@@ -219,19 +214,11 @@ pub(super) fn expire(state: &mut State, node: i32, group_id: &Str, now: Instant)
     }
 }
 
-/// Takes a member out. The coordinator's own node hears of it at once, and ends what the member has there; on other
-/// nodes its locks run out.
+/// Takes a member out. The leaders that it reads from hear nothing of it: its sessions end with their connections.
 fn remove_member(state: &mut State, node: i32, group_id: &Str, member: &Str) {
     let version = version_of(state, node);
-    let Some(group) = group_mut(state, group_id) else { return };
-    group.remove(member, version);
-    let is_empty = group.members.is_empty();
-    let holder = Holder { group: group_id.clone(), member: member.clone() };
-    close_session(state, node, &holder);
-    if is_empty {
-        // The last member takes the share partitions along, and no letters tell what it had: seen in Kafka 4.4.
-        state.share.dead.clear();
-        leader::forget_group_on(state, node, group_id);
+    if let Some(group) = group_mut(state, group_id) {
+        group.remove(member, version);
     }
 }
 

@@ -6,6 +6,9 @@
 //!
 //! A session dies with the connection that it was begun on, and the member's records are given back. Unlike fetch
 //! sessions, these are never thrown out for others: when all are taken, a new one is refused.
+//!
+//! A connection stands for the session that was begun on it last, and for that session's group also when the session
+//! has ended before: when it is gone and the group has no session left on the node, the node forgets the group.
 
 use std::collections::BTreeMap;
 
@@ -39,6 +42,24 @@ pub(crate) struct Wanted {
 pub(crate) struct ShareSessions {
     slots: usize,
     sessions: BTreeMap<Holder, Session>,
+    /// The session that was begun last on each open connection.
+    begun: BTreeMap<ConnectionId, Begun>,
+}
+
+#[derive(Clone, Debug)]
+struct Begun {
+    holder: Holder,
+    /// Whether the session has ended by now, or goes on from another connection.
+    is_over: bool,
+}
+
+/// What the end of a connection means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Whose session was begun on it.
+    pub(crate) holder: Holder,
+    /// Whether that session was still there.
+    pub(crate) ends_session: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +80,7 @@ struct Cached {
 impl ShareSessions {
     /// Room for so many sessions.
     pub(crate) fn new(slots: usize) -> Self {
-        Self { slots, sessions: BTreeMap::new() }
+        Self { slots, sessions: BTreeMap::new(), begun: BTreeMap::new() }
     }
 
     /// Begins a session, in place of the member's last one.
@@ -69,12 +90,13 @@ impl ShareSessions {
         connection: ConnectionId,
         wanted: Vec<Wanted>,
     ) -> Result<(), ErrorCode> {
-        self.sessions.remove(&holder);
+        self.close(&holder);
         if self.sessions.len() >= self.slots {
             return Err(ErrorCode::SHARE_SESSION_LIMIT_REACHED);
         }
         let mut session = Session { epoch: 1, connection, partitions: Vec::new() };
         session.add(wanted);
+        self.begun.insert(connection, Begun { holder: holder.clone(), is_over: false });
         self.sessions.insert(holder, session);
         Ok(())
     }
@@ -125,16 +147,24 @@ impl ShareSessions {
     /// Ends a session. Returns the partitions that the member read.
     pub(crate) fn close(&mut self, holder: &Holder) -> Option<Vec<Wanted>> {
         let session = self.sessions.remove(holder)?;
+        if let Some(begun) = self.begun.get_mut(&session.connection) {
+            begun.is_over = true;
+        }
         Some(session.partitions.into_iter().map(|cached| cached.wanted).collect())
     }
 
-    /// The sessions that were begun on a connection.
-    pub(crate) fn of_connection(&self, connection: ConnectionId) -> Vec<Holder> {
-        let begun = self.sessions.iter().filter(|(_, session)| session.connection == connection);
-        begun.map(|(holder, _)| holder.clone()).collect()
+    /// A connection is gone. Says whose session was begun on it last, if one was.
+    pub(crate) fn disconnect(&mut self, connection: ConnectionId) -> Option<Ended> {
+        let Begun { holder, is_over } = self.begun.remove(&connection)?;
+        Some(Ended { ends_session: !is_over, holder })
     }
 
-    /// Forgets all sessions, as a crash does.
+    /// Whether a group has a session here.
+    pub(crate) fn knows(&self, group: &str) -> bool {
+        self.sessions.keys().any(|holder| &*holder.group == group)
+    }
+
+    /// Forgets all sessions. The connections stay, as they do when share groups are switched off.
     pub(crate) fn clear(&mut self) {
         self.sessions.clear();
     }

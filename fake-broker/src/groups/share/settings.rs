@@ -33,7 +33,7 @@ impl Settings {
         Self {
             session_timeout: configs.share_session_timeout,
             heartbeat_interval: configs.share_heartbeat_interval,
-            assignment_interval: Duration::from_secs(1),
+            assignment_interval: configs.share_assignment_interval,
             reset: configs.share_auto_offset_reset,
             read_committed: configs.share_read_committed,
             may_renew: configs.share_renew_acknowledge,

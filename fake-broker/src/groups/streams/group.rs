@@ -19,6 +19,7 @@ use krafka_protocol::{ErrorCode, Str, Uuid};
 use super::super::{Committer, GroupKind, GroupState, GroupView, Image, MemberView, Refusal};
 use super::assignor::{self, Holder, Part, Tasks};
 use super::topology::{Configured, Task, Topology};
+use crate::faults::KafkaVersion;
 use crate::words::words;
 
 /// The epoch of a request that joins.
@@ -336,8 +337,9 @@ impl StreamsGroup {
         held
     }
 
-    /// Takes a member out.
-    pub(crate) fn remove(&mut self, id: &str) {
+    /// Takes a member out. When the last one goes, Kafka 4.4 and later have an assignment for nobody, which the next
+    /// member's does not have to wait for.
+    pub(crate) fn remove(&mut self, id: &str, version: KafkaVersion) {
         if self.members.remove(id).is_none() {
             return;
         }
@@ -346,8 +348,7 @@ impl StreamsGroup {
         if self.shutdown_by.as_deref() == Some(id) {
             self.shutdown_by = None;
         }
-        if self.members.is_empty() {
-            // Nobody's assignment is nothing that the next member's would have to wait for.
+        if self.members.is_empty() && version >= KafkaVersion::V4_4 {
             (self.assignment_epoch, self.assigned_at, self.delayed_until) = (self.epoch, None, None);
         }
     }
@@ -366,12 +367,12 @@ impl StreamsGroup {
     }
 
     /// Takes out who was silent, or held on to tasks, for too long.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    pub(crate) fn expire(&mut self, now: Instant, version: KafkaVersion) {
         let is_over = |member: &Member| member.session_ends <= now || member.revoke_by.is_some_and(|by| by <= now);
         let expired: Vec<Str> =
             self.members.iter().filter(|(_, member)| is_over(member)).map(|(id, _)| id.clone()).collect();
         for id in expired {
-            self.remove(&id);
+            self.remove(&id, version);
         }
     }
 

@@ -20,7 +20,8 @@ pub(crate) use group::{Delay, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Membe
 pub(crate) use topology::{InternalTopic, Task, Topology};
 
 use self::group::{About, Times, no_member};
-use super::{Caller, Group, Image, Refusal, settle};
+use super::{Caller, Group, Image, Refusal, settle, version_of};
+use crate::faults::KafkaVersion;
 use crate::state::State;
 
 /// What came of a heartbeat.
@@ -52,12 +53,17 @@ pub(crate) fn other_kind(state: &State, id: &str) -> Option<Refusal> {
 }
 
 /// How long a member may be silent, and the like.
-fn times(state: &State, group: &str) -> Times {
+fn times(state: &State, group: &str, version: KafkaVersion) -> Times {
     let configs = state.group_settings(group);
     Times {
         session_timeout: configs.streams_session_timeout,
         initial_delay: configs.streams_initial_rebalance_delay,
-        assignment_interval: Duration::from_secs(1),
+        // There is no such pause before Kafka 4.3.
+        assignment_interval: if version < KafkaVersion::V4_3 {
+            Duration::ZERO
+        } else {
+            configs.streams_assignment_interval
+        },
         standby_replicas: usize::try_from(configs.streams_num_standby_replicas).unwrap_or(0),
     }
 }
@@ -91,7 +97,7 @@ pub(crate) fn heartbeat(
     find_member(&mut group, request)?;
     group.check(group_id, id, request.member_epoch, owned.as_ref())?;
 
-    let times = times(state, group_id);
+    let times = times(state, group_id, version_of(state, node));
     let about = about(group.members.get(id), caller, request);
     let members_changed = group.update_member(id, about, &times, now);
     let told = request.topology.as_ref().map(Topology::parse).transpose()?;
@@ -134,7 +140,13 @@ pub(crate) fn heartbeat(
 }
 
 /// Takes a member out on its own wish, or lets a static one go for a while.
-pub(crate) fn leave(state: &mut State, request: &StreamsGroupHeartbeatRequest, now: Instant) -> Result<(), Refusal> {
+pub(crate) fn leave(
+    state: &mut State,
+    node: i32,
+    request: &StreamsGroupHeartbeatRequest,
+    now: Instant,
+) -> Result<(), Refusal> {
+    let version = version_of(state, node);
     let (group_id, id) = (&request.group_id, &request.member_id);
     if let Some(refusal) = other_kind(state, group_id) {
         return Err(refusal);
@@ -150,7 +162,7 @@ pub(crate) fn leave(state: &mut State, request: &StreamsGroupHeartbeatRequest, n
     if request.member_epoch == LEAVE_STATIC_EPOCH {
         group.suspend(id);
     } else {
-        group.remove(id);
+        group.remove(id, version);
     }
     settle(state, group_id, now);
     Ok(())
