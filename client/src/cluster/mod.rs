@@ -90,6 +90,20 @@ impl Cluster {
         loaded.await.unwrap_or_else(|_| Err(closed()))
     }
 
+    /// Returns a snapshot that knows these topics: the current one if it does, is not too old and nobody doubts it, else
+    /// that of the next [`load`](Self::load).
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    ///
+    /// # Cancel safety
+    /// Dropping the future only stops the waiting.
+    pub(crate) async fn known(&self, topics: &[Str]) -> Result<Arc<Snapshot>, KrafkaError> {
+        let (waiter, known) = oneshot::channel();
+        self.send(refresher::Input::Needed { topics: topics.to_vec(), waiter }.into());
+        known.await.unwrap_or_else(|_| Err(closed()))
+    }
+
     /// Says that what is known of these topics is wrong, or too little. They are fetched again soon, until it succeeds.
     pub(crate) fn refresh(&self, topics: &[Str]) {
         self.send(refresher::Input::Doubted { topics: topics.to_vec() }.into());

@@ -63,6 +63,8 @@ pub(crate) struct Rules {
 pub(crate) enum Input<W> {
     /// Somebody waits for a fetch that covers these topics (none: the brokers only).
     Loaded { topics: Vec<Str>, waiter: W },
+    /// Somebody will do with what is known of these topics, unless it is old or in doubt.
+    Needed { topics: Vec<Str>, waiter: W },
     /// Somebody found that what is known of these topics is wrong.
     Doubted { topics: Vec<Str> },
     /// These are the topics that `owner` wants to be kept fresh; they replace those it named before.
@@ -181,6 +183,26 @@ impl<W> Refresher<W> {
             }
             _ => self.wanted.push(want),
         }
+    }
+
+    fn needed(&mut self, topics: Vec<Str>, waiter: W, now: Instant) {
+        if topics.iter().all(|topic| self.is_sound(topic, now)) {
+            let result = Ok(self.current.clone());
+            self.actions.push_back(Action::Answer { waiter, result });
+        } else {
+            self.loaded(topics, waiter, now);
+        }
+    }
+
+    /// Whether what is known of a topic is as good as an answer: it is there, is no older than the rules allow, and
+    /// nobody called it wrong.
+    fn is_sound(&self, topic: &Str, now: Instant) -> bool {
+        let is_there = self.current.topics.get(topic).is_some_and(|view| !view.partitions.is_empty());
+        let is_watched = self.watched.values().any(|topics| topics.contains(topic));
+        let is_young = is_watched || self.used.get(topic).is_some_and(|used| now < *used + self.rules.max_age);
+        let mut wants = self.wanted.iter().chain(self.fetching.iter().flat_map(|fetching| &fetching.wants));
+        let is_doubted = wants.any(|want| want.waiter.is_none() && want.topics.contains(topic));
+        is_there && is_young && !is_doubted && !self.is_bootstrapping
     }
 
     fn used(&mut self, topics: &[Str], now: Instant) {
@@ -443,6 +465,7 @@ impl<W> Machine for Refresher<W> {
     fn handle(&mut self, input: Self::Input, now: Instant) {
         match input {
             Input::Loaded { topics, waiter } => self.loaded(topics, waiter, now),
+            Input::Needed { topics, waiter } => self.needed(topics, waiter, now),
             Input::Doubted { topics } => {
                 self.used(&topics, now);
                 self.doubted(topics);

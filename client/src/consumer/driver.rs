@@ -352,7 +352,7 @@ impl Remote {
         count(&snapshot, topics)
     }
 
-    /// Loads a topic, and waits for it and these partitions to exist, as long as `patience` allows.
+    /// Waits for a topic and these partitions to exist, as long as `patience` allows.
     pub(crate) async fn existing(
         &self,
         topic: &Str,
@@ -361,9 +361,16 @@ impl Remote {
         limit: Duration,
     ) -> Result<()> {
         let begin = drive::now();
+        let topics = std::slice::from_ref(topic);
+        // What others of this handle found out will do, unless a partition is missing there.
+        if let Ok(Ok(snapshot)) = tokio::time::timeout(limit, self.cluster.known(topics)).await
+            && missing(&snapshot, topic, partitions).is_none()
+        {
+            return Ok(());
+        }
         loop {
             let left = limit.saturating_sub(drive::now() - begin);
-            let error = match tokio::time::timeout(left, self.cluster.load(std::slice::from_ref(topic))).await {
+            let error = match tokio::time::timeout(left, self.cluster.load(topics)).await {
                 Err(_) => KrafkaError::timeout(format!("loading the metadata of topic '{topic}' took {limit:?}")),
                 Ok(Err(error)) if error.is_retriable() && drive::now() - begin < limit => continue,
                 Ok(Err(error)) => error,

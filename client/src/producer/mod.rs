@@ -230,8 +230,7 @@ impl Producer {
                 Append::Done(handle) => return Ok(handle),
                 Append::Refused(error) => return Err(*error),
                 Append::NeedsTopic => {
-                    self.load(&record, deadline, is_fresh).await?;
-                    is_fresh = true;
+                    is_fresh = self.load(&record, deadline, is_fresh).await?;
                 }
                 Append::NeedsMemory(needed) => {
                     let _starving = accumulator.starve();
@@ -248,9 +247,9 @@ impl Producer {
         }
     }
 
-    /// Loads the topic of a record. If it was loaded just before, and still does not have the partition, that is an
-    /// error.
-    async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<()> {
+    /// Loads the topic of a record; whether by asking for it, where what the handle knows already may be too old. If
+    /// it was asked for just before, and still does not have the partition, that is an error.
+    async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<bool> {
         let (accumulator, cluster) = (&self.inner.accumulator, self.inner.kafka.cluster());
         let name = &record.topic;
         topic_name::check(name)?;
@@ -262,8 +261,14 @@ impl Producer {
                 "topic '{name}' has no partition {partition}: it has {count}, numbered from 0"
             )));
         }
-        let mut last = None;
-        while let Ok(loaded) = timeout_at(deadline.into(), cluster.load(std::slice::from_ref(name))).await {
+        let (mut last, topics) = (None, std::slice::from_ref(name));
+        let is_new = accumulator.topics.get(name.as_bytes()).is_none();
+        let mut may_be_known = is_new;
+        let mut loading = async || match std::mem::take(&mut may_be_known) {
+            true => cluster.known(topics).await,
+            false => cluster.load(topics).await,
+        };
+        while let Ok(loaded) = timeout_at(deadline.into(), loading()).await {
             if accumulator.is_closed() {
                 return Err(closed());
             }
@@ -273,7 +278,7 @@ impl Producer {
                         accumulator.topics.load(view);
                         accumulator.tell(Event::Loaded(snapshot));
                         cluster.watch_topics(self.inner.owner, accumulator.topics.names());
-                        return Ok(());
+                        return Ok(!is_new);
                     }
                     match snapshot.errors.get(name) {
                         Some(code @ (&ErrorCode::TOPIC_AUTHORIZATION_FAILED | &ErrorCode::INVALID_TOPIC_EXCEPTION)) => {

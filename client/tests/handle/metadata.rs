@@ -8,7 +8,7 @@ use krafka::consumer::AutoOffsetReset;
 use krafka::testing::{FakeCluster, Pipes};
 use krafka::{Connect, Connecting, Environment, ErrorCode, Kafka, KrafkaError, MetadataRecoveryStrategy, Record};
 use krafka_protocol::{ApiKey, ApiVersionsResponse};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{assert_says, client};
 
@@ -106,6 +106,42 @@ async fn another_cluster_at_the_same_addresses_is_noticed() {
         answer.is_some_and(|answer| ErrorCode(answer.error_code) == ErrorCode::REBOOTSTRAP_REQUIRED)
     });
     assert!(refused.count() > 0, "a broker was asked whether it is of the former cluster");
+}
+
+/// MD-01: the second producer and consumer of a handle find the topic known.
+#[tokio::test(start_paused = true)]
+async fn who_comes_second_waits_for_no_metadata() {
+    let fake = three_nodes();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let producer = kafka.producer().build().await.expect("the defaults are valid");
+    producer.send(Record::new("orders", "0")).await.expect("written");
+    let (asked, begin) = (fake.history().count(ApiKey::Metadata), Instant::now());
+
+    let producer = kafka.producer().build().await.expect("the defaults are valid");
+    producer.send(Record::new("orders", "1")).await.expect("written");
+    let consumer = kafka.consumer_without_group().auto_offset_reset(AutoOffsetReset::Earliest);
+    let consumer = consumer.build().await.expect("the settings are valid");
+    consumer.assign("orders", vec![0]).await.expect("it is there");
+    consumer.recv().await.expect("it was written");
+
+    assert!(begin.elapsed() < Duration::from_millis(20), "{:?}, where linger alone takes 5 ms", begin.elapsed());
+    assert_eq!(fake.history().count(ApiKey::Metadata), asked);
+}
+
+/// MD-12: what the handle knows already is not the last word on what the topic has.
+#[tokio::test(start_paused = true)]
+async fn who_comes_second_finds_added_partitions() {
+    let fake = three_nodes();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let producer = kafka.producer().build().await.expect("the defaults are valid");
+    producer.send(Record::new("orders", "0")).await.expect("written");
+    fake.add_partitions("orders", 3);
+
+    let producer = kafka.producer().build().await.expect("the defaults are valid");
+    producer.send(Record::new("orders", "1").partition(2)).await.expect("the partition is new");
+    fake.add_partitions("orders", 4);
+    let consumer = kafka.consumer_without_group().build().await.expect("the settings are valid");
+    consumer.assign("orders", vec![3]).await.expect("it is there");
 }
 
 /// RB-08.

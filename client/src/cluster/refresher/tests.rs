@@ -1,5 +1,7 @@
 //! When metadata is fetched, from whom, and who hears of it.
 
+mod known;
+
 use std::io;
 
 use krafka_protocol::Uuid;
