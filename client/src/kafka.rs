@@ -100,7 +100,7 @@ impl Kafka {
             // Names that are no text are not ours.
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Properties::from_variables(std::env::vars_os().filter_map(text)).builder()
+        Properties::of_environment(std::env::vars_os().filter_map(text))
     }
 
     pub(crate) fn new(

@@ -291,7 +291,7 @@ impl fmt::Debug for KafkaBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("KafkaBuilder");
         shown
-            .field("bootstrap_servers", &self.bootstrap_servers)
+            .field("bootstrap_servers", &bootstrap::shown(&self.bootstrap_servers))
             .field("client_id", &self.client_id)
             .field("login", &self.login)
             .field("request_timeout", &self.request_timeout)

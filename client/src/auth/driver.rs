@@ -1,9 +1,11 @@
 //! The task that holds a handle's bearer token, or its AWS keys: runs [`Tokens`], and asks the provider.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
@@ -15,6 +17,7 @@ use super::tokens::{Action, Input, Tokens};
 use crate::drive;
 use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
+use crate::limits::finite;
 
 /// How long a provider may take. Whoever waits has a deadline of its own, which is shorter as a rule.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -106,10 +109,10 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
 async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
     let what = asking.what;
     let late = |_| Err(format!("the provider took longer than {PATIENCE:?}").into());
-    match timeout(PATIENCE, (asking.ask)()).await.unwrap_or_else(late) {
+    match timeout(PATIENCE, guarded(&*asking.ask)).await.unwrap_or_else(late) {
         Ok(token) => {
             let now = asking.wall_clock.now();
-            let life = (asking.end)(&token).map(|end| end.duration_since(now).unwrap_or_default());
+            let life = (asking.end)(&token).map(|end| finite(end.duration_since(now).unwrap_or_default()));
             tracing::debug!(?life, "got a {what}");
             Input::Fetched { token, life }
         }
@@ -118,6 +121,20 @@ async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
             Input::Failed { why: Arc::new(why) }
         }
     }
+}
+
+/// Asks the provider. If it panics, that is a failure like others: the next who wants a token asks again.
+async fn guarded<T>(ask: &(dyn Fn() -> Asked<T> + Send + Sync)) -> Result<T, TokenError> {
+    let panicked = |_| Err(TokenError::from("the provider panicked"));
+    let mut asked = match catch_unwind(AssertUnwindSafe(ask)) {
+        Ok(asked) => asked,
+        Err(panic) => return panicked(panic),
+    };
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
+        polled.unwrap_or_else(|panic| Poll::Ready(panicked(panic)))
+    })
+    .await
 }
 
 /// A provider that failed may succeed later, unless it says itself that it will not.

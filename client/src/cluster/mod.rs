@@ -90,8 +90,8 @@ impl Cluster {
         loaded.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Returns a snapshot that knows these topics: the current one if it does, is not too old and nobody doubts it, else
-    /// that of the next [`load`](Self::load).
+    /// Returns a snapshot that knows these topics: the current one if it does, is not too old and nobody doubts it,
+    /// else that of the next [`load`](Self::load).
     ///
     /// # Errors
     /// As for [`load`](Self::load).

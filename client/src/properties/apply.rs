@@ -9,47 +9,22 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Properties;
 use super::jaas::LoginModule;
+use super::names::{self, Verdict};
 use crate::auth::{AwsEnvironment, BearerToken, ProvidingToken, TokenProvider};
 use crate::cluster::MetadataRecoveryStrategy;
 use crate::environment::{SystemClock, WallClock};
-use crate::error::KrafkaError;
 use crate::kafka_builder::KafkaBuilder;
+use crate::limits::finite;
 
-/// The properties that are read here.
-const KNOWN: &[&str] = &[
-    "allow.auto.create.topics",
-    "bootstrap.servers",
-    "client.id",
-    "connections.max.idle.ms",
-    "metadata.max.age.ms",
-    "metadata.recovery.rebootstrap.trigger.ms",
-    "metadata.recovery.strategy",
-    "request.timeout.ms",
-    "sasl.jaas.config",
-    "sasl.login.read.timeout.ms",
-    "sasl.mechanism",
-    "security.protocol",
-    "socket.connection.setup.timeout.ms",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.key.password",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.keystore.location",
-    "ssl.keystore.type",
-    "ssl.truststore.certificates",
-    "ssl.truststore.location",
-    "ssl.truststore.type",
-];
+/// What `sasl.mechanism` may be.
+const MECHANISMS: &str = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM";
 
-pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, KrafkaError> {
-    build(properties).map_err(KrafkaError::config)
-}
-
-fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
+pub(super) fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
     if let Some(url) = properties.get("url") {
-        let of_url = Properties::from_url(url).ok_or("the URL begins with neither kafka:// nor kafka+tls://")?;
-        return build(&of_url.map_err(|error| error.to_string())?.with(properties));
+        let all = properties.beside(url).ok_or("the URL begins with neither kafka:// nor kafka+tls://")?;
+        return build(&all?);
     }
+    check_names(properties)?;
     let servers = properties.get("bootstrap.servers").ok_or("bootstrap.servers is missing")?;
     let mut builder = KafkaBuilder::of_servers(servers.to_owned());
     if let Some(client_id) = properties.get("client.id") {
@@ -89,12 +64,27 @@ fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
             _ => return Err(unknown("allow.auto.create.topics", allow, "true or false")),
         });
     }
-    let others: Vec<_> =
-        properties.names().filter(|name| !KNOWN.contains(name) && !name.starts_with("sasl.oauthbearer.")).collect();
+    secure(builder, properties)
+}
+
+/// What is not read is Java's, and passed over. A slip of the pen is not, where security is at stake.
+fn check_names(properties: &Properties) -> Result<(), String> {
+    let mut others = Vec::new();
+    for name in properties.names() {
+        match names::judge(name) {
+            Verdict::Read => {}
+            Verdict::Slip(meant) if names::is_of_security(name) => {
+                return Err(format!("there is no property '{name}': is '{meant}' meant?"));
+            }
+            Verdict::Slip(meant) => tracing::warn!(name, meant, "passed over a property: is another meant?"),
+            Verdict::InVain => tracing::warn!(name, "passed over a property that has no meaning here"),
+            Verdict::Other => others.push(name),
+        }
+    }
     if !others.is_empty() {
         tracing::debug!(?others, "passed over properties that are not the client's");
     }
-    secure(builder, properties)
+    Ok(())
 }
 
 fn secure(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
@@ -106,12 +96,24 @@ fn secure(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder
         "SASL_SSL" => (true, true),
         _ => return Err(unknown("security.protocol", protocol, "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")),
     };
+    if !is_sasl && ["sasl.mechanism", "sasl.jaas.config"].iter().any(|name| properties.get(name).is_some()) {
+        tracing::warn!(protocol, "sasl.* is set, and nobody logs in: security.protocol is to be SASL_SSL for that");
+    }
     let builder = if is_sasl { log_in(builder, properties)? } else { builder };
     if is_tls { encrypt(builder, properties) } else { Ok(builder) }
 }
 
 fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
     let mechanism = properties.get("sasl.mechanism").unwrap_or("GSSAPI");
+    match mechanism {
+        "GSSAPI" => {
+            let what = "sasl.mechanism is missing, or GSSAPI (Kerberos), which is not served";
+            return Err(format!("{what}: name {MECHANISMS}"));
+        }
+        known if MECHANISMS.split([',', ' ']).any(|name| name == known && name != "or") => {}
+        other => return Err(unknown("sasl.mechanism", other, MECHANISMS)),
+    }
+    check_handler(properties)?;
     let jaas = properties.get("sasl.jaas.config").ok_or("sasl.jaas.config is missing: it says who the client is")?;
     let wrong = |why| format!("sasl.jaas.config {why}");
     let module = LoginModule::read(jaas).map_err(wrong)?;
@@ -142,16 +144,26 @@ fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder
                  environment, or give a provider to sasl_aws_msk_iam"
             ))),
         },
-        ("PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" | "AWS_MSK_IAM", class) => {
+        (mechanism, class) if class.ends_with("LoginModule") => {
             Err(format!("sasl.jaas.config names {class}, which is not the login module of {mechanism}"))
         }
-        ("GSSAPI", _) => Err("sasl.mechanism is missing, or GSSAPI (Kerberos), which is not served: name PLAIN, \
-                              SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
-            .to_owned()),
-        (other, _) => {
-            let served = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM";
-            Err(unknown("sasl.mechanism", other, served))
-        }
+        (mechanism, _) => Err(format!("sasl.jaas.config does not begin with the login module of {mechanism}")),
+    }
+}
+
+/// Classes of Java run in Java only. Kafka's own for tokens of an endpoint says what the other properties say.
+fn check_handler(properties: &Properties) -> Result<(), String> {
+    const NAME: &str = "sasl.login.callback.handler.class";
+    let Some(class) = properties.get(NAME) else { return Ok(()) };
+    if !class.ends_with(".OAuthBearerLoginCallbackHandler") {
+        return Err(format!(
+            "{NAME} is {class}, which only Java can run: set sasl.oauthbearer.token.endpoint.url instead, or give a \
+             provider to sasl_oauthbearer"
+        ));
+    }
+    match properties.get("sasl.oauthbearer.token.endpoint.url") {
+        Some(_) => Ok(()),
+        None => Err(format!("sasl.oauthbearer.token.endpoint.url is missing, which the {NAME} needs")),
     }
 }
 
@@ -191,11 +203,12 @@ impl Unsecured {
             return Err("has a subject with a quote, a backslash or a control character in it".to_owned());
         }
         let seconds = module.option("unsecuredLoginLifetimeSeconds").unwrap_or("3600");
-        let seconds = seconds.parse().map_err(|_| "has unsecuredLoginLifetimeSeconds that are no number".to_owned())?;
+        let seconds: u64 =
+            seconds.parse().map_err(|_| "has unsecuredLoginLifetimeSeconds that are no number".to_owned())?;
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Ok(Self {
             subject: subject.to_owned(),
-            life: Duration::from_secs(seconds),
+            life: finite(Duration::from_secs(seconds)),
             extensions: module.options_after("unsecuredLoginExtension_").map(owned).collect(),
             wall_clock: Arc::new(SystemClock),
         })

@@ -22,15 +22,18 @@ impl LoginModule {
         let class = path.rsplit('.').next().unwrap_or_default().to_owned();
         let flag = word(&mut chars)?.unwrap_or_default();
         if !["required", "requisite", "sufficient", "optional"].iter().any(|known| known.eq_ignore_ascii_case(&flag)) {
-            return Err(format!("has no control flag, such as 'required', behind {class}"));
+            return Err("has no control flag, such as 'required', behind the class of its login module".to_owned());
         }
         let mut options = BTreeMap::new();
+        let mut before = "the control flag".to_owned();
         while let Some(name) = word(&mut chars)? {
             skip_blanks(&mut chars);
             if chars.next_if_eq(&'=').is_none() {
-                return Err(format!("has no '=' behind the option '{}'", *name));
+                // What looks like a name may be the rest of a password with a blank or a quote in it.
+                return Err(format!("has a word without a '=' behind {before}: put values between quotes"));
             }
-            let value = word(&mut chars)?.ok_or_else(|| format!("has no value for the option '{}'", *name))?;
+            before = shown(&name);
+            let value = word(&mut chars)?.ok_or_else(|| format!("has no value for {before}"))?;
             options.insert(name.to_string(), value);
         }
         if chars.next() != Some(';') {
@@ -51,6 +54,16 @@ impl LoginModule {
     /// The options whose names begin so, by the rest of their names.
     pub(super) fn options_after<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.options.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    }
+}
+
+/// An option to be named in an error: only if its name is one, and not perhaps a part of a secret.
+fn shown(name: &str) -> String {
+    const KNOWN: [&str; 7] =
+        ["username", "password", "tokenauth", "clientId", "clientSecret", "scope", "unsecuredLoginStringClaim_sub"];
+    match KNOWN.contains(&name) {
+        true => format!("the option '{name}'"),
+        false => "an option".to_owned(),
     }
 }
 
@@ -106,10 +119,24 @@ mod tests {
 
         assert!(fault(" ").contains("is empty"));
         assert!(fault("a.B username=x;").contains("control flag"));
-        assert!(fault("a.B required username;").contains("no '=' behind the option 'username'"));
+        assert!(fault("a.B required username;").contains("without a '=' behind the control flag"));
         assert!(fault("a.B required username=;").contains("no value"));
         assert!(fault("a.B required password=\"hunter2;").contains("without another"));
         let unended = fault("a.B required password=hunter2");
         assert!(unended.contains("no ';'") && !unended.contains("hunter2"));
+    }
+
+    /// Whatever is wrong with the quotes of a password, no part of it is told.
+    #[test]
+    fn a_password_without_quotes_is_not_told() {
+        for value in ["my hunter2", "my\"hunter2\"", "\"x\"hunter2", "hunter2 hunter2=", "x hunter2 y", "\"hunter2"] {
+            let text = format!("a.B required username=alice password={value};");
+
+            let fault = LoginModule::read(&text).err().expect("a bad text");
+
+            assert!(!fault.contains("hunter2"), "{fault}");
+        }
+        let fault = LoginModule::read("hunter2").err().expect("it is no module");
+        assert!(!fault.contains("hunter2"), "{fault}");
     }
 }

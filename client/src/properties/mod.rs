@@ -2,6 +2,7 @@
 
 mod apply;
 mod jaas;
+mod names;
 #[cfg(feature = "oidc")]
 mod oidc;
 mod text;
@@ -33,8 +34,20 @@ impl Properties {
         Ok(properties)
     }
 
-    /// Reads `KRAFKA_BOOTSTRAP_SERVERS` as `bootstrap.servers`, and so on.
-    pub(crate) fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
+    /// A builder with the settings of a process's environment: reads `KRAFKA_BOOTSTRAP_SERVERS` as
+    /// `bootstrap.servers`, and so on.
+    pub(crate) fn of_environment(
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<KafkaBuilder, KrafkaError> {
+        let properties = Self::from_variables(variables);
+        if properties.get("bootstrap.servers").is_none() && properties.get("url").is_none() {
+            return Err(KrafkaError::config(format!("neither {PREFIX}BOOTSTRAP_SERVERS nor {PREFIX}URL is set")));
+        }
+        let named = |why| KrafkaError::config(format!("the variables {PREFIX}…: {why}"));
+        apply::build(&properties).map_err(named)
+    }
+
+    fn from_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let property = |(name, value): (String, String)| {
             let name = name.strip_prefix(PREFIX)?.to_ascii_lowercase().replace('_', ".");
             Some((name, Zeroizing::new(value)))
@@ -44,25 +57,22 @@ impl Properties {
 
     /// Reads `kafka://user:password@host:port,host:port/?name=value&…`; nothing if it is no URL of ours.
     pub(crate) fn from_url(text: &str) -> Option<Result<Self, KrafkaError>> {
-        let read = url::read(text)?;
-        Some(read.map_err(|why| KrafkaError::config(format!("the URL of the bootstrap servers {why}"))))
+        Some(Self::default().beside(text)?.map_err(KrafkaError::config))
+    }
+
+    /// These settings and those of a URL; nothing if the text is no URL of ours.
+    fn beside(&self, url: &str) -> Option<Result<Self, String>> {
+        let all = url::read(url)?.and_then(|url| url.with(self));
+        Some(all.map_err(|why| format!("the URL of the bootstrap servers {why}")))
     }
 
     /// A builder with these settings.
     pub(crate) fn builder(&self) -> Result<KafkaBuilder, KrafkaError> {
-        apply::builder(self)
+        apply::build(self).map_err(KrafkaError::config)
     }
 
     fn set(&mut self, name: &str, value: impl Into<String>) {
         self.0.insert(name.to_owned(), Zeroizing::new(value.into()));
-    }
-
-    /// These, and those of `others` that they lack, but for the URL.
-    fn with(mut self, others: &Self) -> Self {
-        for (name, value) in others.0.iter().filter(|(name, _)| *name != "url") {
-            self.0.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        self
     }
 
     fn get(&self, name: &str) -> Option<&str> {

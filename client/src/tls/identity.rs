@@ -1,10 +1,9 @@
 //! The certificate that the client shows, and its key.
 
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::key;
 use super::material::Material;
+use super::{key, pem};
 use crate::auth::Secret;
 
 /// A certificate chain and its key, or where they are.
@@ -25,12 +24,12 @@ impl Identity {
         password: Option<&Secret>,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let chain = &self.chain;
-        let pem = chain.read()?;
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let certificates = certificates.map_err(|why| format!("{} is no PEM ({why})", chain.name()))?;
+        let certificates = pem::sections(&chain.read()?, |label| label == "CERTIFICATE")
+            .map_err(|why| format!("the certificates in {} cannot be read: {why}", chain.name()))?;
         if certificates.is_empty() {
             return Err(format!("there is no CERTIFICATE section in {}: it is to hold the client's own", chain.name()));
         }
+        let certificates = certificates.into_iter().map(|section| section.der.to_vec().into()).collect();
         Ok((certificates, key::read(&self.key, password)?))
     }
 }

@@ -1,9 +1,9 @@
 //! Private keys in PEM form, encrypted ones too.
 
 use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject;
 
 use super::material::Material;
+use super::pem;
 use crate::auth::Secret;
 
 /// Reads a key.
@@ -12,11 +12,19 @@ use crate::auth::Secret;
 /// What is wrong with it, in words.
 pub(super) fn read(material: &Material, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
     let (name, pem) = (material.name(), material.read()?);
-    if let Some(encrypted) = encrypted_section(&pem) {
-        return decrypt(encrypted, &name, password);
+    let sections = pem::sections(&pem, |label| label.ends_with("PRIVATE KEY"));
+    let sections = sections.map_err(|why| format!("the key in {name} cannot be read: {why}"))?;
+    let Some(section) = sections.into_iter().next() else {
+        return Err(format!("there is no key in {name}: it is to have a PRIVATE KEY section"));
+    };
+    let der = section.der.to_vec();
+    match section.label.as_str() {
+        "PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
+        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
+        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
+        "ENCRYPTED PRIVATE KEY" => decrypt(&section.der, &name, password),
+        _ => Err(format!("the key in {name} is of a kind that is not read: convert it with: openssl pkcs8 -topk8")),
     }
-    PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|why| format!("there is no key in {name} ({why}): it is to have a PRIVATE KEY section"))
 }
 
 /// A key that something is signed with, or where it is.
@@ -53,34 +61,24 @@ impl PrivateKey {
 }
 
 #[cfg(feature = "encrypted-keys")]
-fn decrypt(pem: &str, name: &str, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
+fn decrypt(der: &[u8], name: &str, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
     use pkcs8::der::Decode;
-    use rustls::pki_types::PrivatePkcs8KeyDer;
 
     let Some(password) = password else {
-        return Err(format!("the key in {name} is encrypted: give its password with key_password"));
+        return Err(format!(
+            "the key in {name} is encrypted: give its password with key_password (Java: ssl.key.password)"
+        ));
     };
-    let (_, document) =
-        pkcs8::SecretDocument::from_pem(pem).map_err(|why| format!("the key in {name} is no PEM ({why})"))?;
-    let encrypted = pkcs8::EncryptedPrivateKeyInfoRef::from_der(document.as_bytes())
-        .map_err(|why| format!("the key in {name} is not encrypted as PKCS #8 has it ({why})"))?;
+    let encrypted = pkcs8::EncryptedPrivateKeyInfoRef::from_der(der).map_err(|_| {
+        format!("the key in {name} is encrypted in a way that is not read: openssl pkcs8 -topk8 -v2 aes256 makes one")
+    })?;
     let decrypted = encrypted.decrypt(password.expose()).map_err(|why| {
         format!("the key in {name} cannot be decrypted ({why}): check the password, and that it is encrypted by PBES2")
     })?;
-    Ok(PrivatePkcs8KeyDer::from(decrypted.as_bytes().to_vec()).into())
+    Ok(PrivateKeyDer::Pkcs8(decrypted.as_bytes().to_vec().into()))
 }
 
 #[cfg(not(feature = "encrypted-keys"))]
-fn decrypt(_pem: &str, name: &str, _password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
+fn decrypt(_der: &[u8], name: &str, _password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
     Err(format!("the key in {name} is encrypted: build krafka with the feature encrypted-keys"))
-}
-
-/// The section of an encrypted key in a PEM text, which may hold others.
-fn encrypted_section(pem: &[u8]) -> Option<&str> {
-    const BEGIN: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
-    const END: &str = "-----END ENCRYPTED PRIVATE KEY-----";
-    let text = std::str::from_utf8(pem).ok()?;
-    let start = text.find(BEGIN)?;
-    let len = text[start..].find(END)? + END.len();
-    Some(&text[start..start + len])
 }

@@ -5,6 +5,7 @@ mod identity;
 mod key;
 mod material;
 mod names;
+mod pem;
 mod provider;
 mod roots;
 

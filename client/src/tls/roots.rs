@@ -1,10 +1,9 @@
 //! Whom the client trusts.
 
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use super::material::Material;
+use super::pem;
 
 /// Where the trusted issuers are found.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +20,13 @@ impl Roots {
         let mut roots = RootCertStore::empty();
         for material in &self.materials {
             let name = material.name();
-            let pem = material.read()?;
             let before = roots.len();
-            for certificate in CertificateDer::pem_slice_iter(&pem) {
-                let certificate = certificate.map_err(|why| format!("{name} is no PEM ({why})"))?;
-                roots.add(certificate).map_err(|why| format!("a certificate in {name} cannot be read ({why})"))?;
+            let certificates = pem::sections(&material.read()?, |label| label == "CERTIFICATE")
+                .map_err(|why| format!("the certificates in {name} cannot be read: {why}"))?;
+            for certificate in certificates {
+                roots
+                    .add(certificate.der.to_vec().into())
+                    .map_err(|why| format!("a certificate in {name} cannot be read ({why})"))?;
             }
             if roots.len() == before {
                 return Err(format!(
@@ -36,8 +37,9 @@ impl Roots {
         self.add_known(&mut roots)?;
         if roots.is_empty() {
             return Err(
-                "no issuer is trusted: name one with roots_file or roots_pem, or build krafka with the feature \
-                        native-roots or webpki-roots"
+                "no issuer is trusted: name one with roots_file or roots_pem (Java: ssl.truststore.location or \
+                 .certificates, with ssl.truststore.type=PEM), or build krafka with the feature native-roots, to trust \
+                 whom the operating system trusts, or webpki-roots"
                     .to_owned(),
             );
         }

@@ -209,6 +209,29 @@ async fn a_provider_that_fails_is_asked_again() {
     assert_says(&error, &["asking for a bearer token", "the issuer is down"]);
 }
 
+/// A mistake of the application's is a failure like others, and does not take the handle with it.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_is_asked_again() {
+    #[derive(Clone, Default)]
+    struct Panicking(Arc<AtomicUsize>);
+    impl TokenProvider for Panicking {
+        fn token(&self) -> ProvidingToken<'_> {
+            let asked = self.0.fetch_add(1, Ordering::Relaxed);
+            assert!(asked > 0, "the first time, before there is a future");
+            Box::pin(async move {
+                assert!(asked > 1, "the second time, in the future");
+                // Later than any clock can tell.
+                Ok(BearerToken::new("t0ken").expires_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 62)))
+            })
+        }
+    }
+    let provider = Panicking::default();
+
+    works(client(&issuing(1)).sasl_oauthbearer(provider.clone())).await;
+
+    assert_eq!(provider.0.load(Ordering::Relaxed), 3);
+}
+
 /// AU-10: the next token is there before the old one ends, though nobody connects.
 #[tokio::test(start_paused = true)]
 async fn tokens_are_renewed_ahead_of_their_end() {
