@@ -169,7 +169,8 @@ impl Kafka {
     }
 
     /// Refuses all further requests, of everything made from this handle too, and closes the connections once the
-    /// requests that were sent are answered. Close producers and consumers first.
+    /// requests that were sent are answered, or after three seconds: who still waits for an answer then gets
+    /// [`KrafkaError::Closed`](crate::KrafkaError::Closed). Returns at once. Close producers and consumers first.
     pub fn close(&self) {
         self.inner.network.close();
     }

@@ -3,6 +3,7 @@
 mod security;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::cluster::{Cluster, MetadataRecoveryStrategy, Node, Rules};
 use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
-use crate::limits::{MAX_RESPONSE_SIZE, finite};
+use crate::limits::{MAX_RESPONSE_SIZE, MAX_STRING, finite};
 use crate::metrics::Registry;
 use crate::network::{Destination, Network, NetworkConfig};
 use crate::properties::Properties;
@@ -191,9 +192,10 @@ impl KafkaBuilder {
     /// before it is used.
     ///
     /// # Errors
-    /// [`KrafkaError::Config`] for a setting that is wrong. What cannot be helped by waiting (authentication, a
-    /// server that is no Kafka broker) is returned at once; otherwise the servers are tried until the bootstrap
-    /// timeout, and the error names each of them and why it failed.
+    /// [`KrafkaError::Config`] for a setting that is wrong. What cannot be helped by waiting (credentials that are
+    /// refused, or no server among them that is a Kafka broker) is returned at once; otherwise the servers are tried
+    /// until the bootstrap timeout. The error names each of them and why it failed, and the last cause is its
+    /// [source](std::error::Error::source).
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -256,8 +258,9 @@ impl KafkaBuilder {
         if self.max_connections == Some(0) {
             return Err(KrafkaError::config("max_connections is 0: give at least 1, better 4 for each broker"));
         }
-        if self.client_id.len() > i16::MAX as usize {
-            return Err(KrafkaError::config("client_id is longer than the 32767 bytes that the protocol allows"));
+        if self.client_id.len() > MAX_STRING {
+            let given = self.client_id.len();
+            return Err(KrafkaError::config(format!("client_id has {given} bytes: Kafka takes {MAX_STRING} at most")));
         }
         if let Some(fault) = self.login.as_ref().and_then(Login::fault) {
             return Err(KrafkaError::config(fault));
@@ -279,7 +282,10 @@ async fn first_contact(cluster: &Cluster, servers: &str, timeout: Duration) -> R
     }
     Err(match last {
         Some(error @ KrafkaError::Network(_)) => error.saying(format!("gave up after {timeout:?}: {error}")),
-        Some(other) => KrafkaError::timeout(format!("gave up after {timeout:?}: {other}")),
+        Some(other) => {
+            let message = format!("gave up after {timeout:?}: {other}");
+            KrafkaError::network_saying(message, Arc::new(io::Error::new(io::ErrorKind::TimedOut, other)))
+        }
         None => KrafkaError::timeout(format!(
             "none of the bootstrap servers {servers} answered within {timeout:?} (bootstrap_timeout)"
         )),

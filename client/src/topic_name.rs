@@ -11,10 +11,18 @@ const MOST: usize = 249;
 /// # Errors
 /// [`KrafkaError::Config`], which shows the name and says what is wrong with it.
 pub(crate) fn check(name: &str) -> Result<()> {
+    check_as("topic name", name)
+}
+
+/// Checks what has to be like a topic's name, as Java's client does with group.instance.id.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) fn check_as(what: &str, name: &str) -> Result<()> {
     let Some(fault) = fault(name) else { return Ok(()) };
     let shown: String = name.chars().take(MOST).collect();
     let more = if shown.len() < name.len() { "…" } else { "" };
-    Err(KrafkaError::config(format!("'{shown}{more}' is no topic name: {fault}")))
+    Err(KrafkaError::config(format!("'{shown}{more}' is no {what}: {fault}")))
 }
 
 fn fault(name: &str) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use krafka_protocol::machine::Machine;
 use tokio::time::timeout_at;
 
 use super::route::{Action, Input, ItemAnswer, Route, Target};
-use crate::cluster::Node;
+use crate::cluster::{self, Node};
 use crate::drive;
 use crate::error::KrafkaError;
 use crate::kafka::Kafka;
@@ -29,6 +29,9 @@ where
 {
     let mut failed_node = None;
     loop {
+        if kafka.cluster().is_gone() {
+            route.handle(Input::Failed(CallError::unsent(cluster::gone())), drive::now());
+        }
         match route.poll(drive::now()) {
             Some(Action::Finish(results)) => return results,
             Some(Action::Ask { items, is_retry, time_left }) => {

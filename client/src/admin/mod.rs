@@ -20,7 +20,7 @@ pub use self::topics::NewTopic;
 use crate::drive;
 use crate::error::{KrafkaError, Result};
 use crate::kafka::Kafka;
-use crate::limits::finite;
+use crate::limits::{MAX_STRING, finite};
 use crate::network::{CallError, Connection};
 use crate::types::TopicInfo;
 
@@ -69,11 +69,13 @@ impl AdminClient {
     /// ```
     ///
     /// # Errors
-    /// [`KrafkaError::Config`] when a name is empty or given twice. Per topic: it exists (`TOPIC_ALREADY_EXISTS`), its
+    /// [`KrafkaError::Config`] when a name is empty or given twice, or when a name or a setting is longer than any
+    /// request can carry. Per topic: it exists (`TOPIC_ALREADY_EXISTS`), its
     /// name is not valid (`INVALID_TOPIC_EXCEPTION`), and so on, with the broker's words.
     pub async fn create_topics(&self, topics: impl IntoIterator<Item = NewTopic>) -> Result<ItemResults<()>> {
         let topics: Arc<[NewTopic]> = topics.into_iter().collect();
         let names = distinct(topics.iter().map(|topic| topic.name.clone()))?;
+        topics.iter().try_for_each(NewTopic::check)?;
         let results = self
             .run("creating topic", Target::Controller, names, |connection, names, time| {
                 let request = topics::create_request(&topics, &names, time);
@@ -236,6 +238,11 @@ fn distinct(names: impl Iterator<Item = Str>) -> Result<Vec<Str>> {
     let mut names: Vec<Str> = names.collect();
     if names.iter().any(|name| name.is_empty()) {
         return Err(KrafkaError::config("a topic name is empty: give 1 to 249 of the characters a-z A-Z 0-9 . _ -"));
+    }
+    if let Some(name) = names.iter().find(|name| name.len() > MAX_STRING) {
+        let (given, begin) = (name.len(), name.chars().take(40).collect::<String>());
+        let message = format!("the topic name '{begin}…' has {given} bytes: give 249 characters at most");
+        return Err(KrafkaError::config(message));
     }
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {

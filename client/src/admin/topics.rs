@@ -13,6 +13,8 @@ use krafka_protocol::{
 };
 
 use super::route::ItemAnswer;
+use crate::error::KrafkaError;
+use crate::limits::MAX_STRING;
 use crate::types::{PartitionInfo, TopicInfo};
 
 /// DeleteTopics takes names in a list of structs from this version on (KIP-516).
@@ -52,6 +54,19 @@ impl NewTopic {
     pub fn config(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.configs.push((Str::from(name.into()), Str::from(value.into())));
         self
+    }
+
+    /// Refuses what no request can carry: it would spoil the request of all topics, and no broker could say which.
+    pub(super) fn check(&self) -> Result<(), KrafkaError> {
+        let Some((name, value)) = self.configs.iter().find(|(name, value)| name.len().max(value.len()) > MAX_STRING)
+        else {
+            return Ok(());
+        };
+        let (topic, given) = (&self.name, name.len().max(value.len()));
+        let begin: String = name.chars().take(40).collect();
+        let message =
+            format!("config '{begin}' of topic '{topic}' has {given} bytes: Kafka takes {MAX_STRING} at most");
+        Err(KrafkaError::config(message))
     }
 }
 

@@ -61,6 +61,11 @@ impl Cluster {
         Self { published, inputs }
     }
 
+    /// Whether the task has ended, so that nobody keeps the view any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.inputs.is_closed()
+    }
+
     /// What is known now.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.published.snapshot()
@@ -87,7 +92,7 @@ impl Cluster {
     pub(crate) async fn load(&self, topics: &[Str]) -> Result<Arc<Snapshot>, KrafkaError> {
         let (waiter, loaded) = oneshot::channel();
         self.send(refresher::Input::Loaded { topics: topics.to_vec(), waiter }.into());
-        loaded.await.unwrap_or_else(|_| Err(closed()))
+        loaded.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Returns a snapshot that knows these topics: the current one if it does, is not too old and nobody doubts it,
@@ -101,7 +106,7 @@ impl Cluster {
     pub(crate) async fn known(&self, topics: &[Str]) -> Result<Arc<Snapshot>, KrafkaError> {
         let (waiter, known) = oneshot::channel();
         self.send(refresher::Input::Needed { topics: topics.to_vec(), waiter }.into());
-        known.await.unwrap_or_else(|_| Err(closed()))
+        known.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Says that what is known of these topics is wrong, or too little. They are fetched again soon, until it succeeds.
@@ -129,7 +134,7 @@ impl Cluster {
     pub(crate) async fn coordinator(&self, kind: CoordinatorKind, key: &Str) -> Result<Node, KrafkaError> {
         let (waiter, found) = oneshot::channel();
         self.send(coordinators::Input::Wanted { key: (kind, key.clone()), waiter }.into());
-        found.await.unwrap_or_else(|_| Err(closed()))
+        found.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Says that `node` is not, or no longer, that coordinator.
@@ -153,9 +158,10 @@ impl Cluster {
     }
 }
 
+/// The task ends with the last handle, whose owner cannot ask any more, or with the runtime that it lives in.
 #[cold]
-fn closed() -> KrafkaError {
-    KrafkaError::closed("the Kafka handle was closed")
+pub(crate) fn gone() -> KrafkaError {
+    KrafkaError::closed("the runtime that the Kafka handle was connected in has ended: connect in one that lives on")
 }
 
 #[cfg(test)]

@@ -273,8 +273,13 @@ impl<W> Refresher<W> {
             KrafkaError::Broker { code, .. } => *code,
             _ => ErrorCode::NONE,
         };
+        let is_closed = matches!(failure, KrafkaError::Closed { .. });
         fetching.candidates.retain(|candidate| candidate != node);
         fetching.failures.push(failure);
+        if is_closed {
+            // By the user: nobody else is to be asked, and nothing is wrong with the brokers.
+            return self.failed(fetching, now);
+        }
         self.failing_since.get_or_insert(now);
 
         let is_stale = self.failing_since.is_some_and(|since| now >= since + self.rules.rebootstrap_trigger);
@@ -442,11 +447,12 @@ fn unaware(node: &Node) -> KrafkaError {
     KrafkaError::network(format!("fetching metadata from {node}"), why)
 }
 
-/// One error for a round in which every node failed. What no retry can help with is told before what one can.
+/// One error for a round in which every node failed. What ends the client is told before all else; that no retry can
+/// help, only if it is so for every node: one may be no broker, and the others be just starting.
 #[cold]
 fn combine(failures: &[KrafkaError]) -> KrafkaError {
     let worst = failures.iter().find(|failure| failure.is_fatal());
-    let worst = worst.or_else(|| failures.iter().find(|failure| !failure.is_retriable()));
+    let worst = worst.or_else(|| failures.iter().rfind(|failure| failure.is_retriable()));
     let Some(last) = worst.or_else(|| failures.last()) else {
         return KrafkaError::config("there is no bootstrap server to ask");
     };

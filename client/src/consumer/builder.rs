@@ -19,8 +19,8 @@ use super::metrics::ConsumerCounters;
 use super::shared::Shared;
 use super::{Consumer, Reading};
 use crate::backoff::Backoff;
-use crate::limits::finite;
-use crate::{Kafka, KrafkaError, Result};
+use crate::limits::{MAX_CLIENT_ID_OF_MEMBER, MAX_STRING, finite};
+use crate::{Kafka, KrafkaError, Result, topic_name};
 
 impl Kafka {
     /// Returns a builder for a consumer that is a member of `group`, or at least uses its committed offsets.
@@ -320,6 +320,10 @@ impl ConsumerBuilder {
         if self.group_instance_id.as_ref().is_some_and(String::is_empty) {
             return Err(KrafkaError::config("group_instance_id must not be empty; leave it out for a dynamic member"));
         }
+        if let Some(id) = &self.group_instance_id {
+            topic_name::check_as("group_instance_id", id)?;
+        }
+        self.check_lengths()?;
         let group = match &self.group {
             None => None,
             Some(id) if id.is_empty() => {
@@ -347,6 +351,22 @@ impl ConsumerBuilder {
             api_timeout: self.api_timeout,
             close_timeout: self.close_timeout,
         })
+    }
+
+    /// What is too long could not be sent, or not sent back: the coordinator makes a member's id of the client's.
+    fn check_lengths(&self) -> Result<()> {
+        let Some(group) = &self.group else { return Ok(()) };
+        let client_id = self.kafka.client_id();
+        for (what, given, most) in [
+            ("the group's name", group.len(), MAX_STRING),
+            ("client_id (that of the Kafka handle)", client_id.len(), MAX_CLIENT_ID_OF_MEMBER),
+        ] {
+            if given > most {
+                let message = format!("{what} has {given} bytes: a member of a group may have {most} at most");
+                return Err(KrafkaError::config(message));
+            }
+        }
+        Ok(())
     }
 
     fn group(&self, id: Str, backoff: Backoff) -> GroupConfig {

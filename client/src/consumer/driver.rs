@@ -309,6 +309,12 @@ impl Remote {
         let names: Vec<Str> = topics().map(|topic| topic.name.clone()).collect();
         let version = connection.version::<OffsetFetchRequest>()?;
         let ids = self.ids(&names, version).await?;
+        // A topic without an id can be asked about by its name only. If there is none of that name, nothing is
+        // committed for it, as Java's consumer has it; by id, it would be a topic that the broker has yet to hear of.
+        let version = match ids.iter().any(|(_, id)| id.is_zero()) {
+            true => version.min(TOPIC_IDS_SINCE - 1),
+            false => version,
+        };
         let topics = request.groups.iter_mut().flat_map(|group| group.topics.iter_mut().flatten());
         for (topic, (_, id)) in topics.zip(&ids) {
             topic.topic_id = *id;

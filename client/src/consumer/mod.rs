@@ -66,6 +66,7 @@ use self::driver::Remote;
 use self::engine::Input;
 use self::shared::{Shared, closed};
 use self::subscription::{Position, Stage, Start};
+use crate::limits::MAX_STRING;
 use crate::{KrafkaError, Result, TopicPartition, drive, spans, topic_name};
 
 /// How long `assign` waits for a topic or partition that the cluster does not know: it may have been created just now.
@@ -298,8 +299,9 @@ impl Consumer {
     /// Commits these offsets: for each partition, that of the next record to read.
     ///
     /// # Errors
-    /// As for [`commit`](Self::commit), and [`KrafkaError::Config`] for a negative offset or partition, and for a name
-    /// that no topic can have.
+    /// As for [`commit`](Self::commit), and [`KrafkaError::Config`] for a negative offset or partition, for a name that
+    /// no topic can have, and for metadata of more than 32,767 bytes. A topic that does not exist is waited for until
+    /// `api_timeout`, as by Java's `commitSync`: the coordinator may not have heard of it yet.
     ///
     /// # Cancel safety
     /// Dropping the future does not take the commit back.
@@ -320,11 +322,17 @@ impl Consumer {
                 return Err(KrafkaError::config(message));
             }
         }
+        if let Some((name, offset)) = offsets.iter().find(|(_, offset)| offset.metadata.len() > MAX_STRING) {
+            let given = offset.metadata.len();
+            let message = format!("commit_offsets: the metadata of {name} have {given} bytes, of {MAX_STRING} at most");
+            return Err(KrafkaError::config(message));
+        }
         let deadline = drive::now() + self.config.api_timeout;
         self.ask(|ticket| Input::Commit { ticket, offsets: Some(offsets), deadline }).await
     }
 
-    /// Returns what the group has committed for these partitions. Those without a committed offset are left out.
+    /// Returns what the group has committed for these partitions. Those without a committed offset are left out, and so
+    /// are those that do not exist, as in Java.
     ///
     /// # Errors
     /// [`KrafkaError::IllegalState`] without a group; what the coordinator says, if it is not only for the moment.

@@ -86,7 +86,7 @@ impl std::fmt::Debug for Recorder {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     /// Without the empty ones at the end.
     counts: Box<[u64]>,
@@ -140,6 +140,19 @@ impl Histogram {
     }
 }
 
+/// What a reader wants to know, and not a thousand counts.
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count())
+            .field("mean", &self.mean())
+            .field("median", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.max)
+            .finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +197,13 @@ mod tests {
         let endless = Recorder::default();
         endless.record(Duration::MAX);
         assert_eq!(endless.read().quantile(1.0), Duration::from_micros(1 << 33));
+    }
+
+    #[test]
+    fn a_histogram_is_shown_in_a_line() {
+        let shown = format!("{:?}", micros(&[1_000, 1_000, 4_000]));
+
+        assert_eq!(shown, "Histogram { count: 3, mean: 2ms, median: 1.024ms, p99: 4ms, max: 4ms }");
     }
 
     #[test]

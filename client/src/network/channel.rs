@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use krafka_protocol::machine::Machine;
 
-use crate::limits::{MAX_THROTTLE, MAX_WAITING_REQUESTS};
+use crate::limits::{CLOSE_PATIENCE, MAX_THROTTLE, MAX_WAITING_REQUESTS};
 
 /// Who waits for an answer.
 pub(crate) trait Waiter {
@@ -64,6 +64,8 @@ pub(crate) enum Input<F, W> {
     Unrenewed,
     /// The pool has a better connection, or is closing: finish what was submitted, then close.
     Retired,
+    /// The client is closing: what is not answered soon is given up.
+    Leaving,
     /// The socket failed or ended.
     Lost(Loss),
 }
@@ -102,6 +104,8 @@ pub(crate) enum Failure {
     Unexpected { expected: Option<i32>, received: i32 },
     /// The connection was idle for too long, or retired.
     Closed,
+    /// The client was closed, and the answer did not come in the time that is left then.
+    Left,
     /// The connection's session could not be renewed.
     Unrenewed,
     /// Too many requests wait already.
@@ -134,6 +138,7 @@ impl fmt::Display for Failure {
                 write!(f, "the response {received} came, and none was expected")
             }
             Self::Closed => f.write_str("the client closed it"),
+            Self::Left => f.write_str("the client was closed"),
             Self::Unrenewed => f.write_str("its session could not be renewed"),
             Self::Full => f.write_str("too many requests wait"),
         }
@@ -193,6 +198,8 @@ pub(crate) struct Channel<F, W> {
     muted_until: Option<Instant>,
     idle_since: Instant,
     is_draining: bool,
+    /// When what is not done is given up, as the client is closing.
+    leaves_at: Option<Instant>,
     is_closed: bool,
     actions: VecDeque<Action<F, W>>,
 }
@@ -209,6 +216,7 @@ impl<F, W: Waiter> Channel<F, W> {
             muted_until: None,
             idle_since: now,
             is_draining: false,
+            leaves_at: None,
             is_closed: false,
             actions: VecDeque::new(),
         }
@@ -298,6 +306,11 @@ impl<F, W: Waiter> Channel<F, W> {
         }
     }
 
+    fn leave(&mut self, now: Instant) {
+        self.leaves_at.get_or_insert(now + CLOSE_PATIENCE);
+        self.drain();
+    }
+
     /// Closes on the first request that is late, and when nothing is left to do.
     fn expire(&mut self, now: Instant) {
         let is_late = |request: &InFlight<W>| request.deadline <= now;
@@ -317,6 +330,9 @@ impl<F, W: Waiter> Channel<F, W> {
             return self.close(Failure::Unrenewed, Failure::Unrenewed);
         }
         let is_done = self.pending() == 0;
+        if !is_done && self.leaves_at.is_some_and(|at| at <= now) {
+            return self.close(Failure::Left, Failure::Left);
+        }
         if self.is_draining && (is_done || self.is_abandoned()) || is_done && self.idle_deadline() <= now {
             self.close(Failure::Closed, Failure::Closed);
         }
@@ -417,6 +433,7 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
             Input::Renewed(renew_at) => self.renewed(renew_at, now),
             Input::Unrenewed => self.close(Failure::Unrenewed, Failure::Unrenewed),
             Input::Retired => self.drain(),
+            Input::Leaving => self.leave(now),
             Input::Lost(loss @ Loss::Garbage(_)) => self.mistaken(Failure::Lost(loss)),
             Input::Lost(loss) => self.close(Failure::Lost(loss.clone()), Failure::Lost(loss)),
         }
@@ -442,7 +459,7 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
             Session::Renewing(until) => Some(until),
             Session::Until(_) | Session::Endless => None,
         };
-        [late, self.muted_until, idle, renewal].into_iter().flatten().min()
+        [late, self.muted_until, idle, renewal, self.leaves_at].into_iter().flatten().min()
     }
 }
 

@@ -145,7 +145,7 @@ impl Dialer {
         let connecting = self.config.connect.connect(&node.host, node.port);
         let stream = match timeout_at(deadline.into(), connecting).await {
             Ok(Ok(stream)) => stream,
-            Ok(Err(why)) => return Err(unreachable(node, &why)),
+            Ok(Err(why)) => return Err(unreachable(node, why)),
             Err(_) => return Err(self.late(node, "no connection")),
         };
         #[cfg(feature = "tls")]
@@ -277,7 +277,7 @@ async fn ask(stream: &mut Box<dyn Stream>, reader: &mut FrameReader, mut frame: 
 }
 
 #[cold]
-fn unreachable(node: &Node, why: &io::Error) -> KrafkaError {
+fn unreachable(node: &Node, why: io::Error) -> KrafkaError {
     let remedy = match why.kind() {
         io::ErrorKind::ConnectionRefused => ": nothing listens there; is the broker running, and is the port right?",
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
@@ -285,7 +285,8 @@ fn unreachable(node: &Node, why: &io::Error) -> KrafkaError {
         }
         _ => "",
     };
-    KrafkaError::network(format!("connecting to {node}"), io::Error::new(why.kind(), format!("{why}{remedy}")))
+    // The system's own error stays the source, with its number.
+    KrafkaError::network_saying(format!("connecting to {node}: {why}{remedy}"), Arc::new(why))
 }
 
 impl Early {

@@ -307,7 +307,7 @@ fn carry_out(
 fn note_end(reason: &Failure, shared: &Shared) {
     shared.registry.connections.closed.add(1);
     let (node, lane) = (&shared.node, shared.lane);
-    if matches!(reason, Failure::Closed) {
+    if matches!(reason, Failure::Closed | Failure::Left) {
         return tracing::debug!(%node, ?lane, "connection closed");
     }
     shared.registry.connections.lost.add(1);
@@ -361,6 +361,9 @@ fn explain(failure: &Failure, what: &str, node: &Node, has_answered: bool) -> Kr
             io::ErrorKind::NotConnected,
             "the connection was closed before the request was sent",
         ),
+        Failure::Left => {
+            KrafkaError::closed(format!("{what} at {node}: the Kafka handle was closed before the answer came"))
+        }
         Failure::Unrenewed => error::lost(
             what,
             node,

@@ -156,7 +156,8 @@ impl Network {
         self.pool.release(lanes);
     }
 
-    /// Closes all connections once their pending requests are done, and refuses new ones.
+    /// Closes all connections once their pending requests are done, or have had some seconds to be, and refuses new
+    /// ones.
     pub(crate) fn close(&self) {
         self.pool.close();
     }
@@ -284,6 +285,13 @@ impl Connection {
         let _ = self.inputs.send(Input::Retired);
     }
 
+    /// Finishes what is done soon, then closes: the client does.
+    fn leave(&self) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        // As above.
+        let _ = self.inputs.send(Input::Leaving);
+    }
+
     fn queue<R: Request>(&self, request: &R, version: i16, timeout: Duration, waiter: Outcome, is_answered: bool) {
         let correlation_id = self.shared.next_correlation_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         let client_id = Some(&*self.shared.client_id);
@@ -298,6 +306,8 @@ impl Connection {
         let request = Queued { correlation_id, frame, waiter, timeout, is_answered };
         self.shared.submitted.fetch_add(1, Ordering::AcqRel);
         if let Err(mpsc::error::SendError(Input::Submitted(request))) = self.inputs.send(Input::Submitted(request)) {
+            // The task may have ended without a word, with its runtime: the next who wants one gets another.
+            self.shared.is_closed.store(true, Ordering::Release);
             let what = R::KEY.name();
             let error = error::lost(what, self.node(), io::ErrorKind::NotConnected, "the connection was closed");
             request.waiter.fail(CallError::unsent(error));

@@ -102,6 +102,7 @@ impl Pool {
                 Action::Give { waiter, connection } => drop(waiter.send(Ok(connection))),
                 Action::Refuse { waiter, refusal } => drop(waiter.send(Err(explain(refusal)))),
                 Action::Retire(connection) => connection.retire(),
+                Action::Leave(connection) => connection.leave(),
             }
         }
     }

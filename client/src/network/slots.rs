@@ -103,6 +103,8 @@ pub(crate) enum Action<C, W, E> {
     Refuse { waiter: W, refusal: Refusal<E> },
     /// Let a connection finish what it has, then close.
     Retire(C),
+    /// The same, because the client closes: it is not waited for as long.
+    Leave(C),
 }
 
 /// Why there is no connection.
@@ -372,6 +374,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         for slot in gone.into_values() {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
+                Slot::Ready { connection, .. } if self.is_closed => self.actions.push_back(Action::Leave(connection)),
                 Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
                 Slot::Borrowed(_) => {}
             }

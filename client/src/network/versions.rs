@@ -60,7 +60,10 @@ impl Versions {
         let theirs = self.range(key);
         match theirs {
             Some((min, max)) if min.max(ours.0) <= max.min(ours.1) => Ok(max.min(ours.1)),
-            _ => Err(Mismatch { key, ours, theirs }),
+            _ => {
+                let is_controller = key == ApiKey::Metadata && theirs.is_none() && self.range(ApiKey::Vote).is_some();
+                Err(Mismatch { key, ours, theirs, is_controller })
+            }
         }
     }
 }
@@ -71,6 +74,8 @@ pub(crate) struct Mismatch {
     key: ApiKey,
     ours: (i16, i16),
     theirs: Option<(i16, i16)>,
+    /// It tells nobody where the brokers are, and votes: a listener for brokers alone.
+    is_controller: bool,
 }
 
 impl Mismatch {
@@ -79,6 +84,12 @@ impl Mismatch {
     pub(crate) fn at(self, node: &crate::cluster::Node) -> KrafkaError {
         let (name, (our_min, our_max)) = (self.key.name(), self.ours);
         let message = match self.theirs {
+            None if self.is_controller => {
+                format!(
+                    "{node} does not serve Metadata: it is a controller, which clients have no use for; give the \
+                         address of a broker's listener"
+                )
+            }
             None => {
                 format!("{node} does not serve {name}, which needs Kafka 3.9 or later, or a feature that is off there")
             }
@@ -166,6 +177,19 @@ mod tests {
 
         let text = mismatch.at(&crate::cluster::Node::bootstrap(0, "kafka", 9092)).to_string();
         assert!(text.contains("does not serve Metadata"), "{text}");
+    }
+
+    /// AV-05: the port of a controller is easily taken for that of a broker.
+    #[test]
+    fn a_controller_is_told_from_a_broker() {
+        let versions = Versions::new(vec![(ApiKey::Fetch as i16, 0, 18), (ApiKey::Vote as i16, 0, 2)]).expect("good");
+        let node = crate::cluster::Node::bootstrap(0, "kafka", 9093);
+
+        let text = versions.negotiate::<MetadataRequest>().expect_err("not served").at(&node).to_string();
+        let other = versions.negotiate::<ListOffsetsRequest>().expect_err("not served").at(&node).to_string();
+
+        assert!(text.contains("kafka:9093") && text.contains("it is a controller"), "{text}");
+        assert!(!other.contains("controller"), "{other}");
     }
 
     /// AV-13.

@@ -164,3 +164,19 @@ async fn a_commit_after_the_group_moved_on_says_so() {
     assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::ILLEGAL_GENERATION, .. }), "{error}");
     assert_eq!(again, ["a"], "it joins again at once, and begins where the group had committed");
 }
+
+/// Nothing is committed for what does not exist. Java's consumer says the same, and at once.
+#[tokio::test(start_paused = true)]
+async fn a_topic_that_does_not_exist_has_nothing_committed() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = builder(&world.kafka).build().await.expect("valid");
+    let (known, unknown) = (TopicPartition::new("t", 0), TopicPartition::new("nowhere", 0));
+    consumer.commit_offsets([(known.clone(), 7)]).await.expect("committed");
+    let begin = Instant::now();
+
+    let committed = consumer.committed(&[known.clone(), unknown]).await.expect("it is answered");
+
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    assert_eq!(committed.keys().collect::<Vec<_>>(), [&known]);
+    assert_eq!(committed[&known].offset, 7);
+}

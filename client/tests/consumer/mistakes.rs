@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use krafka::{KrafkaError, TopicPartition};
 
-use super::{World, take, values};
+use super::{SOON, World, take, values};
 
 fn message(refused: krafka::Result<()>) -> String {
     let error = refused.expect_err("it is refused");
@@ -92,4 +92,35 @@ async fn for_ever_is_a_time_like_any_other() {
     consumer.commit().await.expect("committed");
     consumer.committed(&[TopicPartition::new("t", 0)]).await.expect("there is a coordinator");
     consumer.close().await.expect("closed");
+}
+
+/// What could not be sent, or not sent back, is refused before anything is: a member's id is made of the client's.
+#[tokio::test(start_paused = true)]
+async fn ids_that_the_protocol_cannot_carry_are_refused_where_they_are_given() {
+    let world = World::new(&[("t", 1)]).await;
+    let connect = async |length: usize| {
+        let environment = krafka::Environment::new(world.fake.pipes(), 1);
+        let builder = krafka::Kafka::builder(world.fake.bootstrap()).environment(environment);
+        builder.client_id("c".repeat(length)).connect().await.expect("the protocol carries it")
+    };
+    let refused = async |builder: krafka::consumer::ConsumerBuilder| message(builder.build().await.map(drop));
+
+    let long = refused(connect(32_731).await.consumer("g")).await;
+    assert!(long.contains("client_id") && long.contains("32730"), "{long}");
+    connect(32_767).await.consumer_without_group().build().await.expect("without a group there is no member");
+    let group = refused(world.kafka.consumer("g".repeat(32_768))).await;
+    assert!(group.contains("the group's name") && group.contains("32767"), "{group}");
+    for id in ["two words".to_owned(), "x".repeat(250)] {
+        let id = refused(world.kafka.consumer("g").group_instance_id(id)).await;
+        assert!(id.contains("is no group_instance_id"), "{id}");
+    }
+    let consumer = world.kafka.consumer("g").build().await.expect("the settings are valid");
+    let offset = krafka::consumer::OffsetAndMetadata::new(1).metadata("x".repeat(32_768));
+    let metadata = message(consumer.commit_offsets([(TopicPartition::new("t", 0), offset)]).await);
+    assert!(metadata.contains("the metadata of t-0") && metadata.contains("32767"), "{metadata}");
+
+    let consumer = connect(32_730).await.consumer("g").build().await.expect("the longest that there may be");
+    consumer.subscribe(&["t"]).await.expect("a topic's name");
+    consumer.poll(SOON).await.expect("no error");
+    assert_eq!(consumer.assignment().len(), 1, "it has joined");
 }

@@ -169,3 +169,36 @@ async fn futures_can_be_spawned() {
 
     spawned.await.expect("no panic").expect("all are answered");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_no_request_can_carry_is_named() {
+    let (fake, kafka) = three_nodes().await;
+    let long = "x".repeat(40_000);
+
+    let name = kafka.admin().describe_topics([long.clone()]).await.expect_err("too long");
+    let topic = NewTopic::new("a", 1).config("retention.ms", long);
+    let config = kafka.admin().create_topics([topic]).await.expect_err("too long");
+
+    assert_says(&name, &["the topic name 'xxx", "40000 bytes"]);
+    assert_says(&config, &["config 'retention.ms' of topic 'a'", "40000 bytes"]);
+    assert_eq!(fake.history().count(ApiKey::CreateTopics), 0);
+}
+
+/// LC-05: whoever asks from another runtime, once that of the client is gone, is told so and does not wait.
+#[test]
+fn a_call_after_the_clients_runtime_ended_is_told_so() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().expect("one");
+    let first = runtime();
+    let (_fake, kafka) = first.block_on(three_nodes());
+
+    drop(first);
+
+    runtime().block_on(async {
+        let begin = tokio::time::Instant::now();
+        let error = kafka.admin().list_topics().await.expect_err("nobody is there to ask");
+        assert!(matches!(error, KrafkaError::Closed { .. }), "{error:?}");
+        assert_says(&error, &["the runtime that the Kafka handle was connected in has ended"]);
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+    });
+}

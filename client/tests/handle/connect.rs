@@ -1,5 +1,6 @@
 //! First contact: which servers are tried, and what is said when none is of use.
 
+use std::error::Error;
 use std::io;
 use std::time::Duration;
 
@@ -140,6 +141,7 @@ async fn a_server_that_says_nothing_is_named_in_time() {
     let error = refused(builder, Duration::from_secs(15)).await;
 
     assert_says(&error, &["kafka:9092", "no answer to ApiVersions within 10s", "connect_timeout"]);
+    assert!(error.source().expect("the last cause").to_string().contains("no answer to ApiVersions"), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,6 +258,23 @@ async fn a_refused_port_is_told_with_a_remedy() {
     assert_says(&error, &[&address, "refused", "is the broker running"]);
     let KrafkaError::Network(source) = &error else { panic!("{error:?}") };
     assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
+    let system: &io::Error = error.source().and_then(|source| source.downcast_ref()).expect("the system's own");
+    assert!(system.raw_os_error().is_some(), "{system:?}");
+}
+
+/// CB-03: one server is no broker, and the other is just starting.
+#[tokio::test]
+async fn a_wrong_server_among_others_is_not_the_end() {
+    let wrong = server(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let starting = listener.local_addr().expect("it is bound").to_string();
+    drop(listener);
+
+    let builder = Kafka::builder(format!("{wrong},{starting}")).bootstrap_timeout(Duration::from_millis(300));
+    let error = builder.connect().await.expect_err("neither is of use");
+
+    assert!(error.is_retriable(), "{error:?}");
+    assert_says(&error, &["gave up after 300ms", &wrong, "HTTP", &starting, "refused"]);
 }
 
 /// CB-04.

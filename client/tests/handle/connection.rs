@@ -214,6 +214,32 @@ async fn closing_ends_everything_and_refuses_more() {
     assert!(matches!(error, KrafkaError::Closed { .. }), "{error:?}");
 }
 
+/// CB-31: whoever waits for a broker that hangs, or that asked for silence, is told in bounded time.
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_nobody_for_long() {
+    for hangs in [true, false] {
+        let fake = one_node();
+        let kafka = connected(&fake).await;
+        let rule = fake.when(ApiKey::DescribeCluster).forever();
+        let _ = if hangs { rule.silence() } else { rule.throttle(200 * SECOND) };
+        let admin = kafka.admin();
+        let pending = tokio::spawn(async move {
+            let _ = admin.describe_cluster().await?;
+            admin.describe_cluster().await
+        });
+        sleep(SECOND).await;
+        let start = Instant::now();
+
+        kafka.close();
+        let error = pending.await.expect("no panic").expect_err("there is no answer");
+        settle().await;
+
+        assert!(matches!(error, KrafkaError::Closed { .. }), "{error:?}");
+        assert!(start.elapsed() < 5 * SECOND, "{:?}", start.elapsed());
+        assert_eq!(fake.connections(1), 0);
+    }
+}
+
 /// CB-20.
 #[tokio::test(start_paused = true)]
 async fn the_connection_limit_holds() {

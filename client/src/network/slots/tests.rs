@@ -392,7 +392,7 @@ fn closing_retires_all_and_refuses_all() {
         script.input(Input::Closed).input(want(1, Control, "c")).input(connected(2, Control, idle(2)));
 
         let expected = [
-            Action::Retire(idle(1)),
+            Action::Leave(idle(1)),
             refuse("b", Refusal::Closed),
             refuse("c", Refusal::Closed),
             Action::Retire(idle(2)),
