@@ -59,6 +59,7 @@ pub mod testing;
 mod tls;
 mod topic_name;
 mod types;
+mod unwind;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
 #[cfg(feature = "oidc")]

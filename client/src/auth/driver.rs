@@ -1,11 +1,9 @@
 //! The task that holds a handle's bearer token, or its AWS keys: runs [`Tokens`], and asks the provider.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +16,7 @@ use crate::drive;
 use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
 use crate::limits::finite;
+use crate::unwind::{Panicked, caught};
 
 /// How long a provider may take. Whoever waits has a deadline of its own, which is shorter as a rule.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,8 +28,9 @@ type Asked<T> = Pin<Box<dyn Future<Output = Result<T, TokenError>> + Send>>;
 /// The one token, or set of keys, that all connections of a handle use.
 pub(super) struct Shared<T> {
     asking: Asking<T>,
-    /// The way to the task, which starts with the first who wants a token and ends with the handle.
-    inputs: OnceLock<mpsc::UnboundedSender<Inputs<T>>>,
+    /// The way to the task, which starts with the first who wants a token and ends with the handle, or with the runtime
+    /// that it was started in: then the next starts another.
+    inputs: Mutex<Option<mpsc::UnboundedSender<Inputs<T>>>>,
 }
 
 /// Who is asked for what.
@@ -71,24 +71,29 @@ impl<T: Clone + Send + 'static> Shared<T> {
         environment: &Environment,
     ) -> Self {
         let (wall_clock, seed) = (environment.clock(), environment.seed());
-        Self { asking: Asking { ask: Arc::new(ask), end, what, wall_clock, seed }, inputs: OnceLock::new() }
+        Self { asking: Asking { ask: Arc::new(ask), end, what, wall_clock, seed }, inputs: Mutex::default() }
     }
 
     /// The one that there is, or a new one.
     pub(super) async fn get(&self) -> Result<T, KrafkaError> {
         let (waiter, token) = oneshot::channel();
-        let inputs = self.inputs.get_or_init(|| {
-            // Each connection attempt puts in one small input at most.
-            let (inputs, receiver) = mpsc::unbounded_channel();
-            tokio::spawn(run(self.asking.clone(), receiver));
-            inputs
-        });
-        // The task ends only with its runtime; then the waiter that is dropped with the input says so.
-        let _ = inputs.send(Input::Wanted { waiter });
+        // A task that ends meanwhile drops the waiter with the input, which then says so.
+        let _ = self.inputs().send(Input::Wanted { waiter });
         match token.await {
             Ok(given) => given.map_err(|why| missing(self.asking.what, &why)),
             Err(_) => Err(KrafkaError::closed("the Kafka handle was closed")),
         }
+    }
+
+    fn inputs(&self) -> mpsc::UnboundedSender<Inputs<T>> {
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inputs) = inputs.as_ref().filter(|inputs| !inputs.is_closed()) {
+            return inputs.clone();
+        }
+        // Each connection attempt puts in one small input at most.
+        let (sender, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(run(self.asking.clone(), receiver));
+        inputs.insert(sender).clone()
     }
 }
 
@@ -109,7 +114,9 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
 async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
     let what = asking.what;
     let late = |_| Err(format!("the provider took longer than {PATIENCE:?}").into());
-    match timeout(PATIENCE, guarded(&*asking.ask)).await.unwrap_or_else(late) {
+    // The provider is the user's, and this task everybody's.
+    let asked = async { caught(|| (asking.ask)()).await.unwrap_or_else(panicked) };
+    match timeout(PATIENCE, asked).await.unwrap_or_else(late) {
         Ok(token) => {
             let now = asking.wall_clock.now();
             let life = (asking.end)(&token).map(|end| finite(end.duration_since(now).unwrap_or_default()));
@@ -123,18 +130,9 @@ async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
     }
 }
 
-/// Asks the provider. If it panics, that is a failure like others: the next who wants a token asks again.
-async fn guarded<T>(ask: &(dyn Fn() -> Asked<T> + Send + Sync)) -> Result<T, TokenError> {
-    let panicked = |_| Err(TokenError::from("the provider panicked"));
-    let mut asked = match catch_unwind(AssertUnwindSafe(ask)) {
-        Ok(asked) => asked,
-        Err(panic) => return panicked(panic),
-    };
-    poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
-        polled.unwrap_or_else(|panic| Poll::Ready(panicked(panic)))
-    })
-    .await
+#[cold]
+fn panicked<T>(panicked: Panicked) -> Result<T, TokenError> {
+    Err(format!("the provider failed: {panicked}").into())
 }
 
 /// A provider that failed may succeed later, unless it says itself that it will not.

@@ -34,6 +34,7 @@ use super::versions::Versions;
 use crate::auth::{Exchange, Next};
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
+use crate::limits::finite;
 
 /// Kafka's pattern for these two is `[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?`.
 const SOFTWARE_NAME: &str = "krafka";
@@ -269,7 +270,7 @@ impl Handshake {
             Ok(Next::Say(message)) => self.say(message, version),
             Ok(Next::Done) => {
                 let lifetime = u64::try_from(answer.session_lifetime_ms).unwrap_or(0);
-                self.finish((lifetime > 0).then(|| Duration::from_millis(lifetime)));
+                self.finish((lifetime > 0).then(|| finite(Duration::from_millis(lifetime))));
             }
             Err(why) => {
                 self.fail(KrafkaError::auth(format!("authenticating with {mechanism} at {}: {why}", self.node)));

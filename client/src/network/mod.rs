@@ -205,7 +205,8 @@ impl Connection {
 
     /// Whether it takes no more requests. Then ask the [`Network`] for another.
     pub(crate) fn is_closed(&self) -> bool {
-        self.shared.is_closed.load(Ordering::Acquire)
+        // A task that panicked in a stream of the user's says nothing more.
+        self.shared.is_closed.load(Ordering::Acquire) || self.inputs.is_closed()
     }
 
     /// How many submitted requests are not done.

@@ -18,6 +18,7 @@ use super::{Connection, Lane};
 use crate::cluster::Node;
 use crate::drive;
 use crate::error::KrafkaError;
+use crate::unwind::{Panicked, caught};
 
 type Waiter = oneshot::Sender<Result<Connection, CallError>>;
 
@@ -111,7 +112,9 @@ impl Pool {
         let pool = self.clone();
         tokio::spawn(async move {
             let lane = key.lane();
-            let input = match pool.dialer.dial(&node, lane).await {
+            // How connections are made, and certificates judged, may be the user's.
+            let dialled = caught(|| pool.dialer.dial(&node, lane)).await;
+            let input = match dialled.unwrap_or_else(|fault| Err(panicked(&node, fault))) {
                 Ok(connection) => {
                     if pool.with_slots(|slots| slots.is_failing(&key)) {
                         tracing::info!(%node, ?lane, "connected again");
@@ -132,6 +135,11 @@ impl Pool {
             pool.handle(input);
         });
     }
+}
+
+#[cold]
+fn panicked(node: &Node, panicked: Panicked) -> KrafkaError {
+    KrafkaError::network(format!("connecting to {node}"), io::Error::other(panicked))
 }
 
 #[cold]

@@ -1,10 +1,14 @@
 //! Authentication in trouble: slow, silent, shouting or broken brokers.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
 
 use krafka::protocol::{ApiKey, DescribeClusterRequest};
-use krafka::testing::{FakeCluster, FakeClusterBuilder};
-use krafka::{ErrorCode, Kafka, KrafkaError};
+use krafka::testing::{FakeCluster, FakeClusterBuilder, SecurityProtocol};
+use krafka::{
+    AwsCredentials, AwsCredentialsProvider, BearerToken, Connect, Connecting, Environment, ErrorCode, Kafka,
+    KrafkaError, ProvidingCredentials, ProvidingToken, TokenProvider,
+};
 use krafka_protocol::{AnyResponse, Bytes};
 
 use super::{assert_says, client};
@@ -116,4 +120,110 @@ async fn a_broker_that_shouts_is_not_listened_to() {
         assert!(matches!(error, KrafkaError::Auth { .. } | KrafkaError::Protocol { .. }), "{error:?}");
         assert!(error.to_string().len() < 500, "{error}");
     }
+}
+
+/// Panics the first time, within its future or before there is one.
+struct Panicking {
+    before: bool,
+    asked: AtomicU32,
+}
+
+impl Panicking {
+    fn new(before: bool) -> Self {
+        Self { before, asked: AtomicU32::new(0) }
+    }
+
+    fn is_first(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) == 0
+    }
+}
+
+impl TokenProvider for Panicking {
+    fn token(&self) -> ProvidingToken<'_> {
+        let is_first = self.is_first();
+        assert!(!(self.before && is_first), "hunter2");
+        Box::pin(async move {
+            assert!(!is_first, "hunter2");
+            Ok(BearerToken::new("t0ken"))
+        })
+    }
+}
+
+impl AwsCredentialsProvider for Panicking {
+    fn credentials(&self) -> ProvidingCredentials<'_> {
+        let is_first = self.is_first();
+        assert!(!(self.before && is_first), "hunter2");
+        Box::pin(async move {
+            assert!(!is_first, "hunter2");
+            Ok(AwsCredentials::new("AKID", "hunter2"))
+        })
+    }
+}
+
+/// A cluster that takes one token.
+fn bearing() -> FakeClusterBuilder {
+    let builder = FakeCluster::builder().nodes(1).listener(SecurityProtocol::SaslPlaintext);
+    builder.oauthbearer_token("t0ken", "alice", i64::MAX)
+}
+
+/// AU-10: a provider's panic is one request that failed: it takes nothing with it that the next ones need.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_panics_has_failed_once() {
+    for before in [true, false] {
+        let fake = bearing().start_on_pipes();
+        client(&fake).sasl_oauthbearer(Panicking::new(before)).connect().await.expect("the second token is right");
+
+        let fake = FakeCluster::builder().nodes(1).aws_msk_iam("AKID", "hunter2", "alice").start_on_pipes();
+        let iam = krafka::MskIam::new(Panicking::new(before)).region("us-east-1");
+        client(&fake).sasl_aws_msk_iam(iam).connect().await.expect("the second keys are right");
+    }
+}
+
+/// It panics for ever: the error says so, and not what it said.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_always_panics_is_told() {
+    struct Always;
+    impl TokenProvider for Always {
+        fn token(&self) -> ProvidingToken<'_> {
+            panic!("hunter2")
+        }
+    }
+    let fake = locked(1).start_on_pipes();
+
+    let error = client(&fake).sasl_oauthbearer(Always).connect().await.expect_err("there is no token");
+
+    assert!(error.is_retriable(), "{error:?}");
+    assert_says(&error, &["bearer token", "the provider failed", "panicked"]);
+    assert!(!format!("{error:?}").contains("hunter2"));
+}
+
+/// A time of which nobody can say how far away it is, is far away.
+#[tokio::test(start_paused = true)]
+async fn a_token_may_hold_as_long_as_it_likes() {
+    let mut late = SystemTime::UNIX_EPOCH;
+    for power in (0..63).rev() {
+        late = late.checked_add(Duration::from_secs(1 << power)).unwrap_or(late);
+    }
+    let fake = bearing().start_on_pipes();
+    let token = BearerToken::new("t0ken").expires_at(late);
+    client(&fake).sasl_oauthbearer(token).connect().await.expect("the token is right");
+}
+
+/// A network of the user's that panics the first time.
+struct Stumbling(krafka::testing::Pipes, AtomicU32);
+
+impl Connect for Stumbling {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        assert!(self.1.fetch_add(1, Ordering::Relaxed) > 0, "hunter2");
+        Connect::connect(&self.0, host, port)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connector_that_panics_has_failed_once() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    let stumbling = Stumbling(fake.pipes(), AtomicU32::new(0));
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(stumbling, 1));
+
+    builder.connect().await.expect("the second connection is made");
 }
