@@ -32,6 +32,12 @@ pub trait Connect: Send + Sync + 'static {
     ///
     /// The client bounds the call by its connect timeout, by dropping the future.
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a>;
+
+    /// What stands between the client and the brokers, in words, for the error about a connection that is not made in
+    /// time: "the SOCKS5 proxy p:1080". Default: nothing does.
+    fn via(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Tells the time of day, which record timestamps are taken from.

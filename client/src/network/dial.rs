@@ -20,13 +20,13 @@ use super::handshake::{Action, Handshake};
 use super::ladder::Ladder;
 use super::renewal::Renewal;
 use super::versions::Versions;
-use super::{Connection, Lane, Shared, driver, error};
+use super::{Connection, Lane, Shared, driver, error, socks5};
 use crate::auth::{Credentials, Exchange, Spelling};
 use crate::cluster::Node;
 use crate::drive;
 use crate::environment::{Connect, Stream};
 use crate::error::KrafkaError;
-use crate::limits::{MAX_HANDSHAKE_SIZE, MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
+use crate::limits::{MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
 use crate::metrics::Registry;
 use crate::rng::Rng;
 
@@ -105,7 +105,7 @@ impl Dialer {
             }
         };
         let mut stream = self.open(node, deadline).await?;
-        let mut reader = FrameReader::new(MAX_HANDSHAKE_SIZE.min(self.config.max_response_size));
+        let mut reader = FrameReader::of_stranger(self.config.max_response_size);
         let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, exchange, deadline).await?;
         reader.set_limit(self.config.max_response_size);
 
@@ -146,7 +146,10 @@ impl Dialer {
         let stream = match timeout_at(deadline.into(), connecting).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(why)) => return Err(unreachable(node, why)),
-            Err(_) => return Err(self.late(node, "no connection")),
+            Err(_) => {
+                let via = self.config.connect.via().map(|via| format!(" through {via}")).unwrap_or_default();
+                return Err(self.late(node, &format!("no connection{via}")));
+            }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.config.tls {
@@ -278,7 +281,13 @@ async fn ask(stream: &mut Box<dyn Stream>, reader: &mut FrameReader, mut frame: 
 
 #[cold]
 fn unreachable(node: &Node, why: io::Error) -> KrafkaError {
+    let fault = socks5::Fault::of(&why);
+    if let Some(error) = fault.and_then(|fault| fault.for_good(node)) {
+        return error;
+    }
     let remedy = match why.kind() {
+        // It has its own.
+        _ if fault.is_some() => "",
         io::ErrorKind::ConnectionRefused => ": nothing listens there; is the broker running, and is the port right?",
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
             ": is the address reachable from here?"

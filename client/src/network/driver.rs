@@ -387,7 +387,9 @@ pub(super) fn lost(loss: &Loss, what: &str, node: &Node) -> KrafkaError {
         Loss::Failed(kind, why) => error::lost(what, node, *kind, why.as_str()),
         Loss::Garbage(garbage) => {
             let kind = match garbage {
-                FrameError::Http | FrameError::Tls | FrameError::Text(_) => ProtocolErrorKind::NotKafka,
+                FrameError::Http | FrameError::Tls | FrameError::Text(_) | FrameError::Stranger { .. } => {
+                    ProtocolErrorKind::NotKafka
+                }
                 FrameError::BadLength(_) | FrameError::TooLarge { .. } => ProtocolErrorKind::Malformed,
             };
             KrafkaError::protocol(kind, format!("{what} at {node}: {garbage}"))

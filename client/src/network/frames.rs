@@ -10,6 +10,8 @@ use std::io::IoSlice;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::limits::MAX_HANDSHAKE_SIZE;
+
 /// How much one read takes in when no large frame is under way.
 const READ_SIZE: usize = 64 * 1024;
 
@@ -29,6 +31,8 @@ pub(crate) enum FrameError {
     BadLength(i32),
     /// The frame is larger than the limit.
     TooLarge { length: usize, limit: usize },
+    /// A peer that has not yet shown that it is a broker announces more than any broker says then.
+    Stranger { length: usize },
     /// An HTTP server answers.
     Http,
     /// A TLS server complains.
@@ -45,6 +49,11 @@ impl fmt::Display for FrameError {
                 f,
                 "the broker announced a response of {length} bytes, and max_response_size is {limit}: raise it, or ask \
                  for less at a time"
+            ),
+            Self::Stranger { length } => write!(
+                f,
+                "the peer's first bytes are no answer of a broker (they announce {length} bytes), so it is no Kafka \
+                 listener, or one of another protocol: give the port of one (9092 in many installations)"
             ),
             Self::Http => f.write_str(
                 "the port speaks HTTP, not Kafka: give the port of a Kafka listener (9092 in many installations)",
@@ -67,6 +76,8 @@ impl fmt::Display for FrameError {
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     limit: usize,
+    /// Whether the peer has not yet shown that it is a broker.
+    is_stranger: bool,
     /// What was read and not yet taken out.
     buffer: BytesMut,
     /// A large frame under way (without its length), and its length.
@@ -75,12 +86,18 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), large: None }
+        Self { limit, is_stranger: false, buffer: BytesMut::new(), large: None }
     }
 
-    /// Allows frames up to another size from now on.
+    /// A reader for the handshake, during which nobody knows who the peer is.
+    pub(crate) fn of_stranger(limit: usize) -> Self {
+        Self { is_stranger: true, ..Self::new(limit.min(MAX_HANDSHAKE_SIZE)) }
+    }
+
+    /// The peer is a broker: allows frames up to another size from now on.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
+        self.is_stranger = false;
     }
 
     /// Where the socket puts the next bytes. Never empty.
@@ -140,6 +157,9 @@ impl FrameReader {
             // As a length it would be half a gigabyte and more. An HTTP server that did not understand the request may
             // answer with the page alone; SSH, SMTP and others introduce themselves.
             _ if length as usize > self.limit && prefix.iter().all(is_text) => Err(FrameError::Text(prefix)),
+            _ if self.is_stranger && length as usize > MAX_HANDSHAKE_SIZE => {
+                Err(FrameError::Stranger { length: length as usize })
+            }
             _ if length as usize > self.limit => {
                 Err(FrameError::TooLarge { length: length as usize, limit: self.limit })
             }
@@ -294,6 +314,25 @@ mod tests {
         let error = reader.next_frame().expect_err("too large");
         assert_eq!(error, FrameError::TooLarge { length: 1_001, limit: 1_000 });
         assert!(error.to_string().contains("1001 bytes, and max_response_size is 1000"), "{error}");
+    }
+
+    /// The first packet of MySQL: no setting of the client makes it an answer of Kafka.
+    #[test]
+    fn a_stranger_is_no_broker_that_says_too_much() {
+        let mysql = [0x4a, 0, 0, 0, 10, b'8', b'.', b'0'];
+        let mut reader = FrameReader::of_stranger(usize::MAX);
+        reader.space().put_slice(&mysql);
+        let error = reader.next_frame().expect_err("no broker");
+        assert_eq!(error, FrameError::Stranger { length: 0x4a00_0000 });
+        assert!(error.to_string().contains("no Kafka listener"), "{error}");
+
+        let mut narrow = FrameReader::of_stranger(1_000);
+        narrow.space().put_slice(&1_001_i32.to_be_bytes());
+        assert_eq!(narrow.next_frame(), Err(FrameError::TooLarge { length: 1_001, limit: 1_000 }));
+        let mut known = FrameReader::of_stranger(1_000);
+        known.set_limit(2_000);
+        known.space().put_slice(&mysql);
+        assert_eq!(known.next_frame(), Err(FrameError::TooLarge { length: 0x4a00_0000, limit: 2_000 }));
     }
 
     #[test]

@@ -16,7 +16,9 @@ use zeroize::Zeroizing;
 
 use super::tcp::TcpConnect;
 use crate::auth::Secret;
+use crate::cluster::Node;
 use crate::environment::{Connect, Connecting, Stream};
+use crate::error::{KrafkaError, ProtocolErrorKind};
 
 const VERSION: u8 = 5;
 /// The version of the exchange of user name and password.
@@ -75,7 +77,8 @@ impl Socks5 {
         self.write(stream, &[&[VERSION, methods.len() as u8], methods].concat()).await?;
         let [version, method] = self.read(stream).await?;
         if version != VERSION {
-            return Err(self.wrong("it does not speak SOCKS5; is it an HTTP proxy?"));
+            let said = "it does not speak SOCKS5; is it an HTTP proxy?";
+            return Err(self.error(io::ErrorKind::InvalidData, Helps::AnotherProxy, said));
         }
         match (method, &self.credentials) {
             (NO_AUTHENTICATION, _) => Ok(()),
@@ -89,7 +92,8 @@ impl Socks5 {
 
     async fn log_in(&self, stream: &mut Box<dyn Stream>, user: &str, password: &str) -> io::Result<()> {
         let (Some(user_len), Some(password_len)) = (short_len(user), short_len(password)) else {
-            return Err(self.wrong("its user name and password must have from 1 to 255 bytes"));
+            let said = "its user name and password must have from 1 to 255 bytes";
+            return Err(self.error(io::ErrorKind::InvalidData, Helps::OtherCredentials, said));
         };
         let mut message = Zeroizing::new(Vec::with_capacity(user.len() + password.len() + 3));
         message.extend_from_slice(&[PASSWORD_VERSION, user_len]);
@@ -161,10 +165,17 @@ impl Socks5 {
     fn lost(&self, why: &io::Error) -> io::Error {
         match why.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                self.error(io::ErrorKind::ConnectionReset, "it closed the connection; is it a SOCKS5 proxy?")
+                let said = "it closed the connection; is it a SOCKS5 proxy?";
+                self.error(io::ErrorKind::ConnectionReset, Helps::Waiting, said)
             }
-            kind => self.error(kind, &why.to_string()),
+            kind => self.error(kind, Helps::Waiting, &why.to_string()),
         }
+    }
+
+    #[cold]
+    fn unreached(&self, why: &io::Error) -> io::Error {
+        let said = format!("it cannot be reached ({why}): is it running, and are its host and port right?");
+        self.error(why.kind(), Helps::Waiting, &said)
     }
 
     #[cold]
@@ -173,39 +184,93 @@ impl Socks5 {
             2 => (io::ErrorKind::PermissionDenied, "its rules do not allow the connection"),
             3 => (io::ErrorKind::NetworkUnreachable, "it cannot reach the network"),
             4 => (io::ErrorKind::HostUnreachable, "it cannot reach the host, or does not know its name"),
-            5 => (io::ErrorKind::ConnectionRefused, "nothing listens there"),
+            5 => (
+                io::ErrorKind::ConnectionRefused,
+                "nothing listens there, as it says; is the broker running, and is the port right?",
+            ),
             6 => (io::ErrorKind::TimedOut, "the host did not answer it in time"),
             7 => (io::ErrorKind::Unsupported, "it does not make connections"),
             8 => (io::ErrorKind::Unsupported, "it does not know this kind of address"),
             _ => (io::ErrorKind::Other, "it failed without saying why"),
         };
-        self.error(kind, said)
+        self.error(kind, Helps::Waiting, said)
     }
 
     #[cold]
     fn refused(&self, said: &str) -> io::Error {
-        self.error(io::ErrorKind::PermissionDenied, said)
+        self.error(io::ErrorKind::PermissionDenied, Helps::OtherCredentials, said)
     }
 
     #[cold]
     fn wrong(&self, said: &str) -> io::Error {
-        self.error(io::ErrorKind::InvalidData, said)
+        self.error(io::ErrorKind::InvalidData, Helps::Waiting, said)
     }
 
-    fn error(&self, kind: io::ErrorKind, said: &str) -> io::Error {
-        io::Error::new(kind, format!("the SOCKS5 proxy {}:{}: {said}", self.host, self.port))
+    fn error(&self, kind: io::ErrorKind, helps: Helps, said: &str) -> io::Error {
+        io::Error::new(kind, Fault { said: format!("{}: {said}", self.name()), helps })
+    }
+
+    fn name(&self) -> String {
+        format!("the SOCKS5 proxy {}:{}", self.host, self.port)
     }
 }
+
+/// What a proxy is at fault for, and not the broker behind it.
+#[derive(Debug)]
+pub(super) struct Fault {
+    said: String,
+    helps: Helps,
+}
+
+/// What helps against it.
+#[derive(Clone, Copy, Debug)]
+enum Helps {
+    /// It may pass.
+    Waiting,
+    OtherCredentials,
+    /// It is none.
+    AnotherProxy,
+}
+
+impl Fault {
+    /// The proxy's part in the failure, if it has one.
+    pub(super) fn of(why: &io::Error) -> Option<&Self> {
+        why.get_ref()?.downcast_ref()
+    }
+
+    /// The error, if no waiting helps.
+    #[cold]
+    pub(super) fn for_good(&self, node: &Node) -> Option<KrafkaError> {
+        let message = format!("connecting to {node}: {self}");
+        match self.helps {
+            Helps::Waiting => None,
+            Helps::OtherCredentials => Some(KrafkaError::auth(message)),
+            Helps::AnotherProxy => Some(KrafkaError::protocol(ProtocolErrorKind::NotKafka, message)),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said)
+    }
+}
+
+impl std::error::Error for Fault {}
 
 impl Connect for Socks5 {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
         Box::pin(async move {
             let connected = self.inner.connect(&self.host, self.port).await;
-            let mut stream = connected.map_err(|why| self.error(why.kind(), &why.to_string()))?;
+            let mut stream = connected.map_err(|why| self.unreached(&why))?;
             self.greet(&mut stream).await?;
             self.ask(&mut stream, host, port).await?;
             Ok(stream)
         })
+    }
+
+    fn via(&self) -> Option<String> {
+        Some(self.name())
     }
 }
 

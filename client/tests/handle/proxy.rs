@@ -93,6 +93,71 @@ async fn what_the_proxy_says_is_told() {
     assert_eq!(source.kind(), io::ErrorKind::ConnectionRefused);
 }
 
+/// A network on which there is no proxy.
+struct Nobody;
+
+impl Connect for Nobody {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(std::future::ready(Err(io::ErrorKind::ConnectionRefused.into())))
+    }
+}
+
+/// It is the proxy that is down, and not the broker.
+#[tokio::test(start_paused = true)]
+async fn a_proxy_that_is_down_is_named() {
+    let proxy = Socks5::new(PROXY.0, PROXY.1).reached_by(Nobody);
+    let builder = Kafka::builder("kafka:9092").environment(Environment::new(proxy, 1));
+
+    let error = builder.connect().await.expect_err("there is no proxy");
+
+    assert!(error.is_retriable(), "{error:?}");
+    assert_says(&error, &["kafka:9092", "the SOCKS5 proxy proxy.example:1080: it cannot be reached", "is it running"]);
+    assert!(!error.to_string().contains("is the broker running"), "{error}");
+}
+
+/// A proxy that says this as soon as it is spoken to.
+struct Saying(&'static [u8]);
+
+impl Connect for Saying {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let said = self.0;
+        tokio::spawn(async move {
+            let mut heard = [0; 3];
+            let _ = theirs.read_exact(&mut heard).await;
+            let _ = theirs.write_all(said).await;
+            let _ = theirs.read_to_end(&mut Vec::new()).await;
+        });
+        Box::pin(async {
+            let stream: Box<dyn Stream> = Box::new(ours);
+            Ok(stream)
+        })
+    }
+}
+
+/// What no waiting helps with is told at once.
+#[tokio::test(start_paused = true)]
+async fn a_proxy_that_will_not_change_its_mind_is_left_at_once() {
+    let connect = async |said: &'static [u8], credentials: bool| {
+        let proxy = Socks5::new(PROXY.0, PROXY.1).reached_by(Saying(said));
+        let proxy = if credentials { proxy.credentials("alice", "hunter2") } else { proxy };
+        let start = tokio::time::Instant::now();
+        let error = Kafka::builder("kafka:9092").environment(Environment::new(proxy, 1)).connect().await;
+        let error = error.expect_err("it does not connect");
+        assert!(start.elapsed() < Duration::from_secs(1) && !error.is_retriable(), "{error:?} {:?}", start.elapsed());
+        assert_says(&error, &["the SOCKS5 proxy proxy.example:1080"]);
+        error
+    };
+
+    let http = connect(b"HTTP/1.1 400 Bad Request\r\n", false).await;
+    assert!(matches!(http, KrafkaError::Protocol { .. }), "{http:?}");
+    assert_says(&http, &["does not speak SOCKS5"]);
+    let wants = connect(&[5, 2], false).await;
+    assert!(matches!(wants, KrafkaError::Auth { .. }), "{wants:?}");
+    assert_says(&wants, &["Socks5::credentials"]);
+    assert_says(&connect(&[5, 2, 1, 1], true).await, &["does not accept the user name"]);
+}
+
 /// A proxy that takes connections and says nothing.
 struct Mute;
 
@@ -120,5 +185,7 @@ async fn a_proxy_that_says_nothing_is_bounded_by_the_connect_timeout() {
     let error = builder.connect().await.expect_err("nobody answers");
 
     assert!(start.elapsed() <= Duration::from_secs(15), "it took {:?}", start.elapsed());
-    assert_says(&error, &["kafka:9092", "no connection within 10s", "connect_timeout"]);
+    let words =
+        ["kafka:9092", "no connection through the SOCKS5 proxy proxy.example:1080 within 10s", "connect_timeout"];
+    assert_says(&error, &words);
 }
