@@ -5,6 +5,7 @@ use std::io;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
+use super::verifier::is_of_an_issuer;
 use crate::calendar::Moment;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
@@ -78,7 +79,11 @@ fn certificate(fault: &CertificateError) -> String {
                 .to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let presented = if presented.is_empty() { "no name".to_owned() } else { presented.join(", ") };
+            let presented = if presented.is_empty() {
+                "no name (its common name does not count: it needs a subjectAltName)".to_owned()
+            } else {
+                presented.iter().map(|name| bare(name)).collect::<Vec<_>>().join(", ")
+            };
             format!(
                 "it is for {presented}, and not for {}: the certificate must be for the name that the broker \
                  advertises (advertised.listeners), or Tls::server_name must say another",
@@ -90,8 +95,23 @@ fn certificate(fault: &CertificateError) -> String {
                                               another"
             .to_owned(),
         CertificateError::Revoked => "it was revoked".to_owned(),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not one for servers: its extended key usage must have serverAuth, or be left out".to_owned()
+        }
+        issuer if is_of_an_issuer(issuer) => {
+            "it is the certificate of an issuer (CA:TRUE), as openssl req -x509 makes \
+                                              it: give exactly this certificate to Tls::roots_file, or let the broker \
+                                              show one that is no issuer's"
+                .to_owned()
+        }
         other => format!("{other:?}"),
     }
+}
+
+/// `DnsName("a.example")` as `a.example`.
+fn bare(presented: &str) -> &str {
+    let inner = presented.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
+    inner.unwrap_or(presented).trim_matches('"')
 }
 
 fn alerted(alert: AlertDescription) -> &'static str {

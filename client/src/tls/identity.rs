@@ -24,12 +24,10 @@ impl Identity {
         password: Option<&Secret>,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let chain = &self.chain;
-        let certificates = pem::sections(&chain.read()?, |label| label == "CERTIFICATE")
-            .map_err(|why| format!("the certificates in {} cannot be read: {why}", chain.name()))?;
+        let certificates = pem::certificates(&chain.read()?).map_err(|fault| format!("{}: {fault}", chain.name()))?;
         if certificates.is_empty() {
             return Err(format!("there is no CERTIFICATE section in {}: it is to hold the client's own", chain.name()));
         }
-        let certificates = certificates.into_iter().map(|section| section.der.to_vec().into()).collect();
         Ok((certificates, key::read(&self.key, password)?))
     }
 }

@@ -1,30 +1,28 @@
-//! Private keys in PEM form, encrypted ones too.
+//! Private keys in PEM form, encrypted ones too. Nothing of a key is in any error.
 
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
 
 use super::material::Material;
-use super::pem;
+use super::pem::{self, Kind};
 use crate::auth::Secret;
 
-/// Reads a key.
+/// Reads a key: the first in the text.
 ///
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn read(material: &Material, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
-    let (name, pem) = (material.name(), material.read()?);
-    let sections = pem::sections(&pem, |label| label.ends_with("PRIVATE KEY"));
-    let sections = sections.map_err(|why| format!("the key in {name} cannot be read: {why}"))?;
-    let Some(section) = sections.into_iter().next() else {
+    let name = material.name();
+    let sections = pem::sections(&material.read()?).map_err(|fault| format!("{name}: {fault}"))?;
+    let Some(section) = sections.into_iter().find(|section| section.kind != Kind::Certificate) else {
         return Err(format!("there is no key in {name}: it is to have a PRIVATE KEY section"));
     };
-    let der = section.der.to_vec();
-    match section.label.as_str() {
-        "PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs8(der.into())),
-        "RSA PRIVATE KEY" => Ok(PrivateKeyDer::Pkcs1(der.into())),
-        "EC PRIVATE KEY" => Ok(PrivateKeyDer::Sec1(der.into())),
-        "ENCRYPTED PRIVATE KEY" => decrypt(&section.der, &name, password),
-        _ => Err(format!("the key in {name} is of a kind that is not read: convert it with: openssl pkcs8 -topk8")),
-    }
+    let der = || section.der.to_vec();
+    Ok(match section.kind {
+        Kind::EncryptedKey => return decrypt(&section.der, &name, password),
+        Kind::RsaKey => PrivatePkcs1KeyDer::from(der()).into(),
+        Kind::EcKey => PrivateSec1KeyDer::from(der()).into(),
+        Kind::Key | Kind::Certificate => PrivatePkcs8KeyDer::from(der()).into(),
+    })
 }
 
 /// A key that something is signed with, or where it is.
@@ -62,20 +60,27 @@ impl PrivateKey {
 
 #[cfg(feature = "encrypted-keys")]
 fn decrypt(der: &[u8], name: &str, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
-    use pkcs8::der::Decode;
+    use pkcs8::pkcs5::EncryptionScheme;
 
+    let unread = || {
+        format!(
+            "the key in {name} is encrypted in a form that is not read: convert it with openssl pkcs8 -topk8 -v2 \
+             aes256"
+        )
+    };
+    let encrypted = pkcs8::EncryptedPrivateKeyInfoRef::try_from(der).map_err(|_| unread())?;
+    if !matches!(encrypted.encryption_algorithm, EncryptionScheme::Pbes2(_)) {
+        return Err(unread());
+    }
     let Some(password) = password else {
         return Err(format!(
-            "the key in {name} is encrypted: give its password with key_password (Java: ssl.key.password)"
+            "the key in {name} is encrypted: give its password with key_password (in Java's properties \
+             ssl.key.password, or sasl.oauthbearer.assertion.private.key.passphrase)"
         ));
     };
-    let encrypted = pkcs8::EncryptedPrivateKeyInfoRef::from_der(der).map_err(|_| {
-        format!("the key in {name} is encrypted in a way that is not read: openssl pkcs8 -topk8 -v2 aes256 makes one")
-    })?;
-    let decrypted = encrypted.decrypt(password.expose()).map_err(|why| {
-        format!("the key in {name} cannot be decrypted ({why}): check the password, and that it is encrypted by PBES2")
-    })?;
-    Ok(PrivateKeyDer::Pkcs8(decrypted.as_bytes().to_vec().into()))
+    let wrong = |_| format!("the key in {name} cannot be decrypted: check the password");
+    let decrypted = encrypted.decrypt(password.expose()).map_err(wrong)?;
+    Ok(PrivatePkcs8KeyDer::from(decrypted.as_bytes().to_vec()).into())
 }
 
 #[cfg(not(feature = "encrypted-keys"))]

@@ -26,6 +26,10 @@ impl Material {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Text(_) => "the PEM text".to_owned(),
+            // Whoever gives the text itself as its path must not read it in an error.
+            Self::File(path) if path.to_string_lossy().contains("-----BEGIN") => {
+                "the PEM text given as a path".to_owned()
+            }
             Self::File(path) => format!("'{}'", path.display()),
         }
     }

@@ -4,10 +4,10 @@ mod explain;
 mod identity;
 mod key;
 mod material;
-mod names;
 mod pem;
 mod provider;
 mod roots;
+mod verifier;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use self::identity::Identity;
 #[cfg(feature = "oidc")]
 pub(crate) use self::key::PrivateKey;
 use self::material::{Material, Stamps};
-use self::names::AnyName;
 pub(crate) use self::provider::provider;
 use self::roots::Roots;
+use self::verifier::Verifier;
 use crate::auth::Secret;
 
 /// How to speak TLS: which issuers are trusted, and which certificate the client shows.
@@ -44,7 +44,10 @@ use crate::auth::Secret;
 /// that change are read again before the next connection is made, so that certificates can be renewed under a running
 /// client; while the new ones cannot be read, the old ones are used and a warning is logged.
 ///
-/// For what there is no setting for, give [`KafkaBuilder::tls`](crate::KafkaBuilder::tls) a [`rustls::ClientConfig`].
+/// For what there is no setting for, give [`KafkaBuilder::tls`](crate::KafkaBuilder::tls) a
+/// [`rustls::ClientConfig`]. It has its own issuers and certificates: of the setters here only
+/// [`server_name`](Self::server_name) goes with it, and after any other
+/// [`connect`](crate::KafkaBuilder::connect) fails.
 #[derive(Clone)]
 pub struct Tls {
     source: Source,
@@ -53,7 +56,8 @@ pub struct Tls {
 
 #[derive(Clone)]
 enum Source {
-    Config(Arc<ClientConfig>),
+    /// A configuration that was brought along, and the setter that was called on it all the same.
+    Config(Arc<ClientConfig>, Option<&'static str>),
     Settings(Settings),
 }
 
@@ -73,7 +77,7 @@ impl Default for Tls {
 
 impl From<Arc<ClientConfig>> for Tls {
     fn from(config: Arc<ClientConfig>) -> Self {
-        Self { source: Source::Config(config), server_name: None }
+        Self { source: Source::Config(config, None), server_name: None }
     }
 }
 
@@ -84,25 +88,27 @@ impl From<ClientConfig> for Tls {
 }
 
 impl Tls {
-    /// Trusts the issuers that the setters add. With none of them, those of the operating system (feature
-    /// `native-roots`), or else Mozilla's (feature `webpki-roots`).
+    /// Trusts the issuers that the setters add. With none of them, those of the operating system, if krafka is built
+    /// with the feature `native-roots` and there are any, or else those that Mozilla trusts (feature `webpki-roots`,
+    /// which is there by default).
     pub fn new() -> Self {
         Self { source: Source::Settings(Settings::default()), server_name: None }
     }
 
-    /// Trusts the issuers in a PEM file, which holds one or more `CERTIFICATE` sections.
+    /// Trusts the issuers in a PEM file, which holds one or more `CERTIFICATE` sections. A broker's own certificate
+    /// will do as well, such as one that it has signed itself.
     ///
     /// For clusters with an issuer of their own. May be called more than once. Java: `ssl.truststore.location` with
     /// `ssl.truststore.type=PEM`.
     #[must_use]
     pub fn roots_file(self, path: impl Into<PathBuf>) -> Self {
-        self.with(|settings| settings.roots.materials.push(Material::File(path.into())))
+        self.with("roots_file", |settings| settings.roots.materials.push(Material::File(path.into())))
     }
 
     /// Trusts the issuers in a PEM text. May be called more than once. Java: `ssl.truststore.certificates`.
     #[must_use]
     pub fn roots_pem(self, pem: impl AsRef<[u8]>) -> Self {
-        self.with(|settings| settings.roots.materials.push(Material::text(pem)))
+        self.with("roots_pem", |settings| settings.roots.materials.push(Material::text(pem)))
     }
 
     /// Trusts the issuers that the operating system trusts, beside those of the other setters. Needs the feature
@@ -110,14 +116,14 @@ impl Tls {
     #[cfg(feature = "native-roots")]
     #[must_use]
     pub fn native_roots(self) -> Self {
-        self.with(|settings| settings.roots.with_native = true)
+        self.with("native_roots", |settings| settings.roots.with_native = true)
     }
 
     /// Trusts the issuers that Mozilla trusts, beside those of the other setters. Needs the feature `webpki-roots`.
     #[cfg(feature = "webpki-roots")]
     #[must_use]
     pub fn webpki_roots(self) -> Self {
-        self.with(|settings| settings.roots.with_webpki = true)
+        self.with("webpki_roots", |settings| settings.roots.with_webpki = true)
     }
 
     /// Shows the broker a certificate (mutual TLS): a PEM file with the certificate and those between it and its
@@ -127,7 +133,7 @@ impl Tls {
     #[must_use]
     pub fn identity_files(self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (chain, key) = (Material::File(chain.into()), Material::File(key.into()));
-        self.with(|settings| settings.identity = Some(Identity { chain, key }))
+        self.with("identity_files", |settings| settings.identity = Some(Identity { chain, key }))
     }
 
     /// Shows the broker a certificate, given as PEM texts. Java: `ssl.keystore.certificate.chain` and
@@ -135,7 +141,7 @@ impl Tls {
     #[must_use]
     pub fn identity_pem(self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         let (chain, key) = (Material::text(chain), Material::text(key));
-        self.with(|settings| settings.identity = Some(Identity { chain, key }))
+        self.with("identity_pem", |settings| settings.identity = Some(Identity { chain, key }))
     }
 
     /// Decrypts the key of the certificate that is shown with this password: one that begins with `BEGIN ENCRYPTED
@@ -143,7 +149,7 @@ impl Tls {
     #[cfg(feature = "encrypted-keys")]
     #[must_use]
     pub fn key_password(self, password: impl Into<String>) -> Self {
-        self.with(|settings| settings.key_password = Some(Secret::new(password)))
+        self.with("key_password", |settings| settings.key_password = Some(Secret::new(password)))
     }
 
     /// [`key_password`](Self::key_password), where the feature is not known to be there.
@@ -171,13 +177,14 @@ impl Tls {
     /// nothing but the cluster. Java: an empty `ssl.endpoint.identification.algorithm`.
     #[must_use]
     pub fn accept_any_name(self) -> Self {
-        self.with(|settings| settings.accepts_any_name = true)
+        self.with("accept_any_name", |settings| settings.accepts_any_name = true)
     }
 
     /// Changes the settings; those of a configuration that was brought along are its own.
-    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
-        if let Source::Settings(settings) = &mut self.source {
-            change(settings);
+    fn with(mut self, setter: &'static str, change: impl FnOnce(&mut Settings)) -> Self {
+        match &mut self.source {
+            Source::Settings(settings) => change(settings),
+            Source::Config(_, misused) => *misused = misused.or(Some(setter)),
         }
         self
     }
@@ -207,12 +214,9 @@ impl Settings {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|why| format!("the cryptography provider has no version of TLS ({why})"))?;
-        let roots = Arc::new(self.roots.load()?);
-        let builder = if self.accepts_any_name {
-            builder.dangerous().with_custom_certificate_verifier(AnyName::new(roots, provider)?)
-        } else {
-            builder.with_root_certificates(roots)
-        };
+        let verifier = Verifier::new(self.roots.load()?, provider, self.accepts_any_name)?;
+        // "Dangerous" is what rustls calls a verifier that it has not made itself.
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         match &self.identity {
             None => Ok(builder.with_no_client_auth()),
             Some(identity) => {
@@ -239,7 +243,13 @@ impl FreshTls {
         }
         // The stamps first: what changes while it is read is then read once more.
         let current = match &tls.source {
-            Source::Config(config) => (config.clone(), Stamps::default()),
+            Source::Config(_, Some(setter)) => {
+                return Err(format!(
+                    "{setter} was called on a Tls that is made from a rustls::ClientConfig, which has settings of its \
+                     own: set it there, or begin with Tls::new"
+                ));
+            }
+            Source::Config(config, None) => (config.clone(), Stamps::default()),
             Source::Settings(settings) => {
                 let stamps = settings.stamps();
                 (Arc::new(settings.config()?), stamps)

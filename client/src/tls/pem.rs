@@ -1,101 +1,188 @@
-//! The sections of a PEM text, read as leniently as Java does: white space is anything, so that a text whose lines
-//! were joined (in a `.properties` file, or a variable) is as good as one with line ends. What stands outside is
-//! passed over.
+//! PEM (RFC 7468) as Java's clients read it: whitespace of any kind between the lines, or none of the lines' ends at
+//! all.
 //!
-//! Nothing of a text is in what is said of its faults: it may be a key.
+//! ```text
+//!   -----BEGIN PRIVATE KEY----- MC4CAQ… …8Yt -----END PRIVATE KEY-----
+//! ```
+//!
+//! KIP-651 has keys and certificates inside of properties, where a `\` joins lines to one; a variable of the
+//! environment loses the ends of lines as often as not. Nothing of the text is in any error: it may be a key.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::CertificateDer;
 use zeroize::Zeroizing;
 
-/// One section: what it is called, and its bytes.
+/// One section, decoded.
 pub(super) struct Section {
-    pub(super) label: String,
+    pub(super) kind: Kind,
     pub(super) der: Zeroizing<Vec<u8>>,
 }
 
-/// Reads all sections whose label is wanted.
+/// The sections that somebody here reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Certificate,
+    /// A key of any kind (PKCS #8).
+    Key,
+    /// The same, encrypted.
+    EncryptedKey,
+    /// An RSA key in its own form (PKCS #1).
+    RsaKey,
+    /// A key of an elliptic curve in its own form (SEC 1).
+    EcKey,
+}
+
+/// Why a text is no PEM, without any of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is of bytes, such as DER.
+    NotText,
+    /// What a section begins with has no end.
+    Unended(Kind),
+    /// A section has something else than base64 in it.
+    NotBase64(Kind),
+    /// A key that is encrypted in the form that openssl had before PKCS #8, which Java does not read either.
+    OldEncryption,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Certificate, Self::Key, Self::EncryptedKey, Self::RsaKey, Self::EcKey];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Certificate => "CERTIFICATE",
+            Self::Key => "PRIVATE KEY",
+            Self::EncryptedKey => "ENCRYPTED PRIVATE KEY",
+            Self::RsaKey => "RSA PRIVATE KEY",
+            Self::EcKey => "EC PRIVATE KEY",
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotText => f.write_str("it is no text: it is to be PEM, not DER or a Java key store"),
+            Self::Unended(kind) => write!(f, "its {} section has no end: is the text whole?", kind.label()),
+            Self::NotBase64(kind) => write!(f, "its {} section has something else than base64 in it", kind.label()),
+            Self::OldEncryption => f.write_str(
+                "the key is encrypted in a form that is not read: convert it with openssl pkcs8 -topk8 -v2 aes256",
+            ),
+        }
+    }
+}
+
+/// All sections of a text, but for those that nobody here reads.
 ///
 /// # Errors
-/// What is wrong with the first section that cannot be read, in words.
-pub(super) fn sections(pem: &[u8], is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Section>, String> {
-    let Ok(text) = std::str::from_utf8(pem) else {
-        return Err("it is no text: it is to be PEM, not DER or a Java key store".to_owned());
-    };
+/// What is wrong with the first that is wrong.
+pub(super) fn sections(text: &[u8]) -> Result<Vec<Section>, Fault> {
     let mut sections = Vec::new();
     let mut rest = text;
-    while let Some((label, after)) = opened(rest) {
-        let end = format!("-----END {label}-----");
-        let Some((body, after)) = after.split_once(&end) else {
-            return Err(format!("its {} section has no end", known(label)));
-        };
-        rest = after;
-        if is_wanted(label) {
-            sections.push(Section { label: label.to_owned(), der: decoded(label, body)? });
-        }
+    while let Some(at) = find(rest, BEGIN) {
+        rest = &rest[at + BEGIN.len()..];
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| marks(rest, *kind).is_some()) else { continue };
+        let body = marks(rest, kind).expect("it was just seen");
+        let end = find(body, END).filter(|end| marks(&body[end + END.len()..], kind).is_some());
+        let end = end.ok_or(Fault::Unended(kind))?;
+        let der = decoded(&body[..end], kind)?;
+        sections.push(Section { kind, der });
+        rest = &body[end + END.len()..];
+    }
+    // Where there is a section, comments beside it may be in any encoding.
+    if sections.is_empty() && std::str::from_utf8(text).is_err() {
+        return Err(Fault::NotText);
     }
     Ok(sections)
 }
 
-/// The label of the next section, and what stands behind its first line.
-fn opened(text: &str) -> Option<(&str, &str)> {
-    let (_, after) = text.split_once("-----BEGIN ")?;
-    after.split_once("-----")
+/// The certificates of a text.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(super) fn certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let of_certificate = |section: Section| (section.kind == Kind::Certificate).then(|| section.der.to_vec().into());
+    Ok(sections(text)?.into_iter().filter_map(of_certificate).collect())
 }
 
-fn decoded(label: &str, body: &str) -> Result<Zeroizing<Vec<u8>>, String> {
-    if body.contains("Proc-Type:") {
-        let remedy = "convert it with: openssl pkcs8 -topk8 -v2 aes256";
-        return Err(format!("its {} section is encrypted as OpenSSL did of old: {remedy}", known(label)));
+const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"-----END ";
+
+/// What stands behind the label of this kind, and the dashes behind it, if the text begins with them.
+fn marks(text: &[u8], kind: Kind) -> Option<&[u8]> {
+    text.strip_prefix(kind.label().as_bytes())?.strip_prefix(b"-----")
+}
+
+/// What stands between the marks. Headers (RFC 1421), which openssl once wrote, stand before an empty line.
+fn decoded(body: &[u8], kind: Kind) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    if find(body, b"Proc-Type:").is_some() && find(body, b"ENCRYPTED").is_some() {
+        return Err(Fault::OldEncryption);
     }
-    let letters: Zeroizing<String> = Zeroizing::new(body.split_ascii_whitespace().collect());
-    let der = STANDARD.decode(letters.as_bytes());
-    der.map(Zeroizing::new).map_err(|_| format!("its {} section is not in base64", known(label)))
+    let mut base64 = Zeroizing::new(Vec::with_capacity(body.len()));
+    let mut bytes = body.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            // A line's end that somebody wrote as two characters, as variables of the environment often have it.
+            b'\\' if bytes.next_if(|next| matches!(next, b'n' | b'r')).is_some() => {}
+            _ if byte.is_ascii_whitespace() => {}
+            _ => base64.push(byte),
+        }
+    }
+    STANDARD.decode(&*base64).map(Zeroizing::new).map_err(|_| Fault::NotBase64(kind))
 }
 
-/// A label to be shown, unless it may be something else.
-fn known(label: &str) -> &str {
-    let is_one = label.len() <= 40 && label.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b' ');
-    if is_one { label } else { "unnamed" }
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(pem: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
-        let sections = sections(pem.as_bytes(), |label| label != "OTHER")?;
-        Ok(sections.into_iter().map(|section| (section.label, section.der.to_vec())).collect())
+    fn read(text: &str) -> Vec<(Kind, Vec<u8>)> {
+        let read = sections(text.as_bytes()).expect("good PEM");
+        read.into_iter().map(|section| (section.kind, section.der.to_vec())).collect()
     }
 
-    /// KIP-651 joins the lines of a key by backslashes, and a variable may have lost its line ends.
     #[test]
-    fn white_space_is_anything() {
-        let lines = "Bag Attributes\n-----BEGIN A KEY-----\r\naGVs\r\nbG8=\r\n-----END A KEY-----\n";
-        for pem in [lines, &lines.replace("\r\n", " "), &lines.replace("\r\n", "\n \t"), &lines.replace("\r\n", "")] {
-            assert_eq!(read(pem).expect("a good text"), [("A KEY".to_owned(), b"hello".to_vec())], "{pem}");
+    fn whitespace_is_anything() {
+        let lines = "-----BEGIN PRIVATE KEY-----\nAQID\nBAUG\n-----END PRIVATE KEY-----\n";
+        let spaced = lines.replace('\n', " ");
+        let returned = lines.replace('\n', "\r\n");
+        let escaped = lines.replace('\n', "\\n");
+        let bare = lines.replace('\n', "");
+
+        for text in [lines, &spaced, &returned, &escaped, &bare] {
+            assert_eq!(read(text), [(Kind::Key, vec![1, 2, 3, 4, 5, 6])], "{text}");
         }
     }
 
     #[test]
-    fn what_is_not_wanted_is_passed_over() {
-        let pem = "-----BEGIN OTHER-----?-----END OTHER----------BEGIN A-----AA==-----END A-----";
+    fn what_nobody_reads_is_passed_over() {
+        let text = "Bag Attributes: x\n-----BEGIN EC PARAMETERS-----\n%%\n-----END EC PARAMETERS-----\n\
+                    -----BEGIN EC PRIVATE KEY-----AQID-----END EC PRIVATE KEY-----\n\
+                    subject=a\n-----BEGIN CERTIFICATE-----\nBAUG\n-----END CERTIFICATE-----";
 
-        assert_eq!(read(pem).expect("a good text"), [("A".to_owned(), vec![0])]);
-        assert_eq!(read("nothing").expect("a good text"), []);
+        assert_eq!(read(text), [(Kind::EcKey, vec![1, 2, 3]), (Kind::Certificate, vec![4, 5, 6])]);
+        assert_eq!(read("none"), []);
+        assert_eq!(certificates(text.as_bytes()), Ok(vec![vec![4, 5, 6].into()]));
     }
 
     #[test]
     fn what_is_wrong_is_told_without_the_text() {
-        for (pem, word) in [
-            ("-----BEGIN KEY-----aHVudGVyMg==", "its KEY section has no end"),
-            ("-----BEGIN KEY----- hunter2! -----END KEY-----", "not in base64"),
-            ("-----BEGIN KEY-----\nProc-Type: 4,ENCRYPTED\nhunter2\n-----END KEY-----", "openssl pkcs8"),
-            ("-----BEGIN hunter2-----", "its unnamed section has no end"),
+        let old = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAQID\n\
+                   -----END RSA PRIVATE KEY-----";
+        for (text, fault) in [
+            ("-----BEGIN PRIVATE KEY-----\nhunter", Fault::Unended(Kind::Key)),
+            ("-----BEGIN PRIVATE KEY-----\nAQID\n-----END CERTIFICATE-----", Fault::Unended(Kind::Key)),
+            ("-----BEGIN CERTIFICATE-----\nhunter%\n-----END CERTIFICATE-----", Fault::NotBase64(Kind::Certificate)),
+            (old, Fault::OldEncryption),
         ] {
-            let fault = read(pem).expect_err("a bad text");
-            assert!(fault.contains(word) && !fault.contains("hunter2") && !fault.contains("aHVu"), "{fault}");
+            let found = sections(text.as_bytes()).err().expect("bad PEM");
+            assert_eq!(found, fault);
+            assert!(!found.to_string().contains("hunter"), "{found}");
         }
-        assert!(sections(&[0x30, 0x82, 0xff], |_| true).is_err());
+        assert_eq!(sections(&[0x30, 0x82, 0xff]).err(), Some(Fault::NotText));
     }
 }

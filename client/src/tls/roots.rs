@@ -1,6 +1,7 @@
 //! Whom the client trusts.
 
 use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
 
 use super::material::Material;
 use super::pem;
@@ -15,18 +16,23 @@ pub(super) struct Roots {
     pub(super) with_webpki: bool,
 }
 
+/// Whom the client trusts, as far as it was read.
+pub(super) struct Trusted {
+    pub(super) roots: RootCertStore,
+    /// Those of them that the user named, and not everybody knows.
+    pub(super) named: Vec<CertificateDer<'static>>,
+}
+
 impl Roots {
-    pub(super) fn load(&self) -> Result<RootCertStore, String> {
-        let mut roots = RootCertStore::empty();
+    pub(super) fn load(&self) -> Result<Trusted, String> {
+        let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
         for material in &self.materials {
             let name = material.name();
             let before = roots.len();
-            let certificates = pem::sections(&material.read()?, |label| label == "CERTIFICATE")
-                .map_err(|why| format!("the certificates in {name} cannot be read: {why}"))?;
+            let certificates = pem::certificates(&material.read()?).map_err(|fault| format!("{name}: {fault}"))?;
             for certificate in certificates {
-                roots
-                    .add(certificate.der.to_vec().into())
-                    .map_err(|why| format!("a certificate in {name} cannot be read ({why})"))?;
+                named.push(certificate.clone());
+                roots.add(certificate).map_err(|why| format!("a certificate in {name} cannot be read ({why})"))?;
             }
             if roots.len() == before {
                 return Err(format!(
@@ -36,14 +42,12 @@ impl Roots {
         }
         self.add_known(&mut roots)?;
         if roots.is_empty() {
-            return Err(
-                "no issuer is trusted: name one with roots_file or roots_pem (Java: ssl.truststore.location or \
-                 .certificates, with ssl.truststore.type=PEM), or build krafka with the feature native-roots, to trust \
-                 whom the operating system trusts, or webpki-roots"
-                    .to_owned(),
-            );
+            return Err("no issuer is trusted: name one with roots_file or roots_pem (in Java's properties \
+                 ssl.truststore.location), or build krafka with the feature webpki-roots, which is there by default, \
+                 or native-roots"
+                .to_owned());
         }
-        Ok(roots)
+        Ok(Trusted { roots, named })
     }
 
     /// Adds the issuers that everybody knows, where they are asked for, or nothing else is.
@@ -54,7 +58,14 @@ impl Roots {
         let is_bare = is_bare && !self.with_webpki;
         #[cfg(feature = "native-roots")]
         if is_bare || self.with_native {
-            add_native(roots)?;
+            let added = add_native(roots);
+            // A container without a system around it has none, which matters where they were asked for by name, or
+            // where there are no others.
+            if self.with_native || cfg!(not(feature = "webpki-roots")) {
+                added?;
+            } else if let Err(why) = added {
+                tracing::info!(%why, "trusting Mozilla's issuers instead of the operating system's");
+            }
         }
         #[cfg(feature = "webpki-roots")]
         if self.with_webpki || (is_bare && roots.is_empty()) {

@@ -23,6 +23,8 @@ mod secrets;
 mod spans;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(all(feature = "tls", feature = "encrypted-keys"))]
+mod tls_material;
 #[cfg(feature = "tls")]
 mod tls_trouble;
 

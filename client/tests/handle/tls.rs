@@ -22,13 +22,13 @@ pub(super) struct Authority {
 
 /// A certificate, and its key.
 pub(super) struct Certified {
-    chain: String,
-    key: KeyPair,
-    der: rustls::pki_types::CertificateDer<'static>,
+    pub(super) chain: String,
+    pub(super) key: KeyPair,
+    pub(super) der: rustls::pki_types::CertificateDer<'static>,
 }
 
 /// Ed25519, because its signatures have one length: runs with the same seed stay alike.
-fn key() -> KeyPair {
+pub(super) fn key() -> KeyPair {
     KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key")
 }
 
@@ -51,7 +51,12 @@ impl Authority {
     }
 
     /// A certificate for a host, changed a little.
-    fn issue_with(&self, host: &str, key: KeyPair, change: impl FnOnce(&mut CertificateParams)) -> Certified {
+    pub(super) fn issue_with(
+        &self,
+        host: &str,
+        key: KeyPair,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Certified {
         let mut params = CertificateParams::new(vec![host.to_owned()]).expect("a host name");
         change(&mut params);
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
@@ -130,12 +135,12 @@ pub(super) fn host() -> String {
 }
 
 /// Trusts an authority.
-fn trusting(authority: &Authority) -> Tls {
+pub(super) fn trusting(authority: &Authority) -> Tls {
     Tls::new().roots_pem(&authority.pem)
 }
 
 /// What a client that trusts `authority` says of a broker with this certificate.
-async fn refused(tls: Tls, server: Arc<ServerConfig>) -> KrafkaError {
+pub(super) async fn refused(tls: Tls, server: Arc<ServerConfig>) -> KrafkaError {
     let (fake, builder) = behind_tls(server);
     let error = builder.tls(tls).connect().await.expect_err("there is a reason to refuse");
     assert!(matches!(error, KrafkaError::Auth { .. }) && !error.is_retriable(), "{error:?}");
@@ -143,7 +148,7 @@ async fn refused(tls: Tls, server: Arc<ServerConfig>) -> KrafkaError {
     error
 }
 
-async fn accepted(tls: Tls, server: Arc<ServerConfig>) {
+pub(super) async fn accepted(tls: Tls, server: Arc<ServerConfig>) {
     let (_fake, builder) = behind_tls(server);
     let kafka = builder.tls(tls).connect().await.expect("the certificate is trusted");
     let topics = kafka.admin().list_topics().await.expect("it is served");

@@ -142,8 +142,8 @@ impl Oidc {
         self.with(|settings| settings.extensions.push((name.into(), value.into())))
     }
 
-    /// Sets which issuers are trusted to vouch for an `https` endpoint. Default: [`Tls::new`], the issuers of the
-    /// operating system or Mozilla's, for which one of the features `native-roots` and `webpki-roots` is needed. Java:
+    /// Sets which issuers are trusted to vouch for an `https` endpoint. Default: [`Tls::new`], Mozilla's issuers or
+    /// those of the operating system, by the features `webpki-roots` (on by default) and `native-roots`. Java:
     /// `sasl.oauthbearer.*` use the settings `ssl.*` of `sasl.jaas.config`.
     #[must_use]
     pub fn tls(self, tls: impl Into<Tls>) -> Self {
