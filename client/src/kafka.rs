@@ -50,7 +50,8 @@ impl Kafka {
     ///
     /// A URL will do as well: `kafka://user:password@host:port,host:port/?name=value`, or `kafka+tls://` for TLS, with
     /// settings by the names that [`from_properties`](Self::from_properties) knows, and percent signs where a URL needs
-    /// them. What is wrong with it is told by [`connect`](KafkaBuilder::connect).
+    /// them. A setting that is not known, is there twice, or contradicts the rest (a user, and a `security.protocol`
+    /// without SASL) is an error. What is wrong with it is told by [`connect`](KafkaBuilder::connect).
     ///
     /// ```
     /// use krafka::Kafka;
@@ -70,7 +71,12 @@ impl Kafka {
     /// type PEM, `ssl.key.password`, `ssl.endpoint.identification.algorithm`, `request.timeout.ms`,
     /// `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
     /// `metadata.recovery.strategy`, `metadata.recovery.rebootstrap.trigger.ms` and `allow.auto.create.topics`. Others,
-    /// such as those of producers and consumers, are passed over.
+    /// such as those of producers and consumers, are passed over; the log warns of those about security (`security.*`,
+    /// `sasl.*`, `ssl.*`), and of those that look misspelt, which is an error where security is at stake.
+    /// `bootstrap.servers`, or `url`, may be a URL as for [`builder`](Self::builder).
+    ///
+    /// Without a truststore those issuers are trusted that `Tls::new` trusts: Mozilla's, where Java trusts the list of
+    /// its own.
     ///
     /// ```
     /// let text = "bootstrap.servers=kafka-1:9092\n\
@@ -91,16 +97,19 @@ impl Kafka {
 
     /// Returns a builder with the settings of the process's environment: the properties of
     /// [`from_properties`](Self::from_properties), where `KRAFKA_BOOTSTRAP_SERVERS` is `bootstrap.servers`, and so on.
-    /// `KRAFKA_URL` may hold a URL instead.
+    /// `KRAFKA_URL` may hold a URL instead; what it leaves open, such as TLS or the mechanism, the others say, and what
+    /// is in both must be the same.
     ///
     /// # Errors
-    /// As for [`from_properties`](Self::from_properties).
+    /// As for [`from_properties`](Self::from_properties), and the variable is named. One about security that is not
+    /// known (`KRAFKA_SECURITY_…`, `KRAFKA_SASL_…`, `KRAFKA_SSL_…`), or one that looks misspelt, is an error, too;
+    /// others that begin with `KRAFKA_` may be somebody else's, and are passed over.
     pub fn from_env() -> Result<KafkaBuilder> {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             // Names that are no text are not ours.
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Properties::of_environment(std::env::vars_os().filter_map(text))
+        Properties::from_variables(std::env::vars_os().filter_map(text)).builder()
     }
 
     pub(crate) fn new(

@@ -1,31 +1,24 @@
 //! What each property sets. What nobody here knows is passed over: Java's files hold settings of producers and
 //! consumers, too.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::time::Duration;
 
 use super::Properties;
-use super::jaas::LoginModule;
-use super::names::{self, Verdict};
-use crate::auth::{AwsEnvironment, BearerToken, ProvidingToken, TokenProvider};
 use crate::cluster::MetadataRecoveryStrategy;
-use crate::environment::{SystemClock, WallClock};
 use crate::kafka_builder::KafkaBuilder;
-use crate::limits::finite;
 
-/// What `sasl.mechanism` may be.
-const MECHANISMS: &str = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM";
+/// What is said when nobody says where the cluster is.
+pub(super) const NO_SERVERS: &str = "bootstrap.servers is missing";
 
-pub(super) fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
-    if let Some(url) = properties.get("url") {
-        let all = properties.beside(url).ok_or("the URL begins with neither kafka:// nor kafka+tls://")?;
-        return build(&all?);
+/// # Errors
+/// What is wrong, in words that begin with the property's name.
+pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, String> {
+    if properties.get("config.providers").is_some() {
+        return Err(
+            "config.providers is set, which only Java has: write the values themselves instead of ${…}".to_owned()
+        );
     }
-    check_names(properties)?;
-    let servers = properties.get("bootstrap.servers").ok_or("bootstrap.servers is missing")?;
+    let servers = properties.get("bootstrap.servers").ok_or(NO_SERVERS)?;
     let mut builder = KafkaBuilder::of_servers(servers.to_owned());
     if let Some(client_id) = properties.get("client.id") {
         builder = builder.client_id(client_id);
@@ -67,168 +60,46 @@ pub(super) fn build(properties: &Properties) -> Result<KafkaBuilder, String> {
     secure(builder, properties)
 }
 
-/// What is not read is Java's, and passed over. A slip of the pen is not, where security is at stake.
-fn check_names(properties: &Properties) -> Result<(), String> {
-    let mut others = Vec::new();
-    for name in properties.names() {
-        match names::judge(name) {
-            Verdict::Read => {}
-            Verdict::Slip(meant) if names::is_of_security(name) => {
-                return Err(format!("there is no property '{name}': is '{meant}' meant?"));
-            }
-            Verdict::Slip(meant) => tracing::warn!(name, meant, "passed over a property: is another meant?"),
-            Verdict::InVain => tracing::warn!(name, "passed over a property that has no meaning here"),
-            Verdict::Other => others.push(name),
+/// `security.protocol`.
+#[derive(Clone, Copy)]
+pub(super) struct Protocol {
+    pub(super) is_sasl: bool,
+    pub(super) is_tls: bool,
+}
+
+impl Protocol {
+    /// The one that is set, if one is.
+    pub(super) fn of(properties: &Properties) -> Result<Option<Self>, String> {
+        let Some(name) = properties.get("security.protocol") else { return Ok(None) };
+        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let mut all = all.into_iter().map(|(is_sasl, is_tls)| Self { is_sasl, is_tls });
+        let found = all.find(|protocol| protocol.name().eq_ignore_ascii_case(name));
+        let wanted = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL";
+        found.map(Some).ok_or_else(|| unknown("security.protocol", name, wanted))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match (self.is_sasl, self.is_tls) {
+            (false, false) => "PLAINTEXT",
+            (false, true) => "SSL",
+            (true, false) => "SASL_PLAINTEXT",
+            (true, true) => "SASL_SSL",
         }
     }
-    if !others.is_empty() {
-        tracing::debug!(?others, "passed over properties that are not the client's");
-    }
-    Ok(())
 }
 
 fn secure(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
-    let protocol = properties.get("security.protocol").unwrap_or("PLAINTEXT");
-    let (is_sasl, is_tls) = match protocol.to_ascii_uppercase().as_str() {
-        "PLAINTEXT" => (false, false),
-        "SSL" => (false, true),
-        "SASL_PLAINTEXT" => (true, false),
-        "SASL_SSL" => (true, true),
-        _ => return Err(unknown("security.protocol", protocol, "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")),
-    };
-    if !is_sasl && ["sasl.mechanism", "sasl.jaas.config"].iter().any(|name| properties.get(name).is_some()) {
-        tracing::warn!(protocol, "sasl.* is set, and nobody logs in: security.protocol is to be SASL_SSL for that");
+    let protocol = Protocol::of(properties)?.unwrap_or(Protocol { is_sasl: false, is_tls: false });
+    // As Java has it, without a word there.
+    let idle = |prefix: &str| properties.names().any(|name| name.starts_with(prefix));
+    if !protocol.is_sasl && idle("sasl.") {
+        tracing::warn!(security.protocol = protocol.name(), "the properties sasl.* have no effect with this protocol");
     }
-    let builder = if is_sasl { log_in(builder, properties)? } else { builder };
-    if is_tls { encrypt(builder, properties) } else { Ok(builder) }
-}
-
-fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
-    let mechanism = properties.get("sasl.mechanism").unwrap_or("GSSAPI");
-    match mechanism {
-        "GSSAPI" => {
-            let what = "sasl.mechanism is missing, or GSSAPI (Kerberos), which is not served";
-            return Err(format!("{what}: name {MECHANISMS}"));
-        }
-        known if MECHANISMS.split([',', ' ']).any(|name| name == known && name != "or") => {}
-        other => return Err(unknown("sasl.mechanism", other, MECHANISMS)),
+    if !protocol.is_tls && idle("ssl.") {
+        tracing::warn!(security.protocol = protocol.name(), "the properties ssl.* have no effect with this protocol");
     }
-    check_handler(properties)?;
-    let jaas = properties.get("sasl.jaas.config").ok_or("sasl.jaas.config is missing: it says who the client is")?;
-    let wrong = |why| format!("sasl.jaas.config {why}");
-    let module = LoginModule::read(jaas).map_err(wrong)?;
-    match (mechanism, module.class.as_str()) {
-        ("PLAIN", "PlainLoginModule") => {
-            let (user, password) = (module.required("username"), module.required("password"));
-            Ok(builder.sasl_plain(user.map_err(wrong)?, password.map_err(wrong)?))
-        }
-        ("SCRAM-SHA-256" | "SCRAM-SHA-512", "ScramLoginModule") => {
-            let user = module.required("username").map_err(wrong)?;
-            let password = module.required("password").map_err(wrong)?;
-            let is_token = module.option("tokenauth").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-            Ok(match (mechanism, is_token) {
-                ("SCRAM-SHA-256", false) => builder.sasl_scram_sha256(user, password),
-                ("SCRAM-SHA-256", true) => builder.sasl_delegation_token_sha256(user, password),
-                (_, false) => builder.sasl_scram_sha512(user, password),
-                (_, true) => builder.sasl_delegation_token(user, password),
-            })
-        }
-        ("OAUTHBEARER", "OAuthBearerLoginModule") => match properties.get("sasl.oauthbearer.token.endpoint.url") {
-            Some(url) => by_endpoint(builder, properties, &module, url),
-            None => Ok(builder.sasl_oauthbearer(Unsecured::new(&module).map_err(wrong)?)),
-        },
-        ("AWS_MSK_IAM", "IAMLoginModule") => match module.options_after("aws").next() {
-            None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
-            Some((name, _)) => Err(wrong(format!(
-                "has the option 'aws{name}', for which the AWS SDK is needed: leave it out to take the keys from the \
-                 environment, or give a provider to sasl_aws_msk_iam"
-            ))),
-        },
-        (mechanism, class) if class.ends_with("LoginModule") => {
-            Err(format!("sasl.jaas.config names {class}, which is not the login module of {mechanism}"))
-        }
-        (mechanism, _) => Err(format!("sasl.jaas.config does not begin with the login module of {mechanism}")),
-    }
-}
-
-/// Classes of Java run in Java only. Kafka's own for tokens of an endpoint says what the other properties say.
-fn check_handler(properties: &Properties) -> Result<(), String> {
-    const NAME: &str = "sasl.login.callback.handler.class";
-    let Some(class) = properties.get(NAME) else { return Ok(()) };
-    if !class.ends_with(".OAuthBearerLoginCallbackHandler") {
-        return Err(format!(
-            "{NAME} is {class}, which only Java can run: set sasl.oauthbearer.token.endpoint.url instead, or give a \
-             provider to sasl_oauthbearer"
-        ));
-    }
-    match properties.get("sasl.oauthbearer.token.endpoint.url") {
-        Some(_) => Ok(()),
-        None => Err(format!("sasl.oauthbearer.token.endpoint.url is missing, which the {NAME} needs")),
-    }
-}
-
-#[cfg(feature = "oidc")]
-fn by_endpoint(
-    builder: KafkaBuilder,
-    properties: &Properties,
-    module: &LoginModule,
-    url: &str,
-) -> Result<KafkaBuilder, String> {
-    Ok(builder.sasl_oauthbearer(super::oidc::provider(properties, module, url)?))
-}
-
-#[cfg(not(feature = "oidc"))]
-fn by_endpoint(_: KafkaBuilder, _: &Properties, _: &LoginModule, _: &str) -> Result<KafkaBuilder, String> {
-    Err("sasl.oauthbearer.token.endpoint.url is set: build krafka with the feature oidc".to_owned())
-}
-
-/// Writes tokens that nobody has signed, as Java's client does when it is told no issuer. For development: a broker
-/// that takes them believes everybody.
-struct Unsecured {
-    subject: String,
-    life: Duration,
-    extensions: Vec<(String, String)>,
-    wall_clock: Arc<dyn WallClock>,
-}
-
-impl Unsecured {
-    fn new(module: &LoginModule) -> Result<Self, String> {
-        let subject = module.required("unsecuredLoginStringClaim_sub").map_err(|why| {
-            format!(
-                "{why}; for tokens of an issuer set sasl.oauthbearer.token.endpoint.url, or give a provider to \
-                 sasl_oauthbearer"
-            )
-        })?;
-        if subject.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
-            return Err("has a subject with a quote, a backslash or a control character in it".to_owned());
-        }
-        let seconds = module.option("unsecuredLoginLifetimeSeconds").unwrap_or("3600");
-        let seconds: u64 =
-            seconds.parse().map_err(|_| "has unsecuredLoginLifetimeSeconds that are no number".to_owned())?;
-        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Ok(Self {
-            subject: subject.to_owned(),
-            life: finite(Duration::from_secs(seconds)),
-            extensions: module.options_after("unsecuredLoginExtension_").map(owned).collect(),
-            wall_clock: Arc::new(SystemClock),
-        })
-    }
-
-    fn write(&self) -> BearerToken {
-        let now = self.wall_clock.now();
-        let end = now + self.life;
-        let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let claims = format!(r#"{{"sub":"{}","iat":{},"exp":{}}}"#, self.subject, seconds(now), seconds(end));
-        let section = |text: &str| URL_SAFE_NO_PAD.encode(text);
-        let token = BearerToken::new(format!("{}.{}.", section(r#"{"alg":"none"}"#), section(&claims))).expires_at(end);
-        self.extensions.iter().fold(token, |token, (name, value)| token.extension(name, value))
-    }
-}
-
-impl TokenProvider for Unsecured {
-    fn token(&self) -> ProvidingToken<'_> {
-        Box::pin(std::future::ready(Ok(self.write())))
-    }
+    let builder = if protocol.is_sasl { super::login::log_in(builder, properties)? } else { builder };
+    if protocol.is_tls { encrypt(builder, properties) } else { Ok(builder) }
 }
 
 #[cfg(not(feature = "tls"))]
@@ -239,7 +110,12 @@ fn encrypt(_builder: KafkaBuilder, _properties: &Properties) -> Result<KafkaBuil
 #[cfg(feature = "tls")]
 fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
     let is_pem = |what: &str| match properties.get(&format!("ssl.{what}.type")) {
-        Some(kind) if kind.eq_ignore_ascii_case("PEM") => Ok(()),
+        Some(kind) if kind.eq_ignore_ascii_case("PEM") => match properties.get(&format!("ssl.{what}.password")) {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "ssl.{what}.password is set, and PEM has none: leave it out; the password of a key is ssl.key.password"
+            )),
+        },
         kind => Err(format!(
             "ssl.{what}.type is {}, which only Java reads: convert the store to PEM (keytool -exportcert -rfc, or \
              openssl pkcs12), and set ssl.{what}.type=PEM",
@@ -259,16 +135,23 @@ fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilde
         is_pem("keystore")?;
         tls = tls.identity_files(path, path);
     }
-    if let Some(chain) = properties.get("ssl.keystore.certificate.chain") {
-        is_pem("keystore")?;
-        let key = properties.get("ssl.keystore.key").ok_or("ssl.keystore.key is missing")?;
-        tls = tls.identity_pem(chain, key);
+    match (properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")) {
+        (None, None) => {}
+        (Some(chain), Some(key)) => {
+            is_pem("keystore")?;
+            tls = tls.identity_pem(chain, key);
+        }
+        (Some(_), None) => return Err("ssl.keystore.key is missing".to_owned()),
+        (None, Some(_)) => return Err("ssl.keystore.certificate.chain is missing".to_owned()),
     }
     if let Some(password) = properties.get("ssl.key.password") {
         tls = tls.with_key_password(password)?;
     }
-    if properties.get("ssl.endpoint.identification.algorithm") == Some("") {
-        tls = tls.accept_any_name();
+    match properties.get("ssl.endpoint.identification.algorithm") {
+        None => {}
+        Some("") => tls = tls.accept_any_name(),
+        Some(https) if https.eq_ignore_ascii_case("https") => {}
+        Some(other) => return Err(unknown("ssl.endpoint.identification.algorithm", other, "https, or nothing")),
     }
     Ok(builder.tls(tls))
 }
@@ -281,6 +164,6 @@ impl Properties {
     }
 }
 
-fn unknown(name: &str, value: &str, wanted: &str) -> String {
+pub(super) fn unknown(name: &str, value: &str, wanted: &str) -> String {
     format!("{name} is '{value}': give {wanted}")
 }

@@ -15,31 +15,45 @@ pub(super) struct LoginModule {
 
 impl LoginModule {
     /// # Errors
-    /// What is wrong with the text, in words. No value is in them.
+    /// What is wrong with the text, in words. Of the text only names are in them that are known: any other word may be
+    /// a part of a password that has no quotes.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut chars = text.chars().peekable();
         let path = word(&mut chars)?.ok_or("is empty: it is to name a login module")?;
         let class = path.rsplit('.').next().unwrap_or_default().to_owned();
+        let mut module = Self { class, options: BTreeMap::new() };
         let flag = word(&mut chars)?.unwrap_or_default();
         if !["required", "requisite", "sufficient", "optional"].iter().any(|known| known.eq_ignore_ascii_case(&flag)) {
-            return Err("has no control flag, such as 'required', behind the class of its login module".to_owned());
+            return Err(format!("has no control flag, such as 'required', behind {}", module.shown_class()));
         }
-        let mut options = BTreeMap::new();
-        let mut before = "the control flag".to_owned();
+        let mut last: Option<Zeroizing<String>> = None;
         while let Some(name) = word(&mut chars)? {
             skip_blanks(&mut chars);
             if chars.next_if_eq(&'=').is_none() {
-                // What looks like a name may be the rest of a password with a blank or a quote in it.
-                return Err(format!("has a word without a '=' behind {before}: put values between quotes"));
+                return Err(match (shown(&name), last.as_deref().and_then(|last| shown(last))) {
+                    (Some(name), _) => format!("has no '=' behind the option '{name}'"),
+                    (None, Some(last)) => format!(
+                        "has something without a '=' behind the option '{last}': the value of '{last}' needs double \
+                         quotes around it, and a \\ before each double quote in it"
+                    ),
+                    (None, None) => format!("has something without a '=' behind {}", module.shown_class()),
+                });
             }
-            before = shown(&name);
-            let value = word(&mut chars)?.ok_or_else(|| format!("has no value for {before}"))?;
-            options.insert(name.to_string(), value);
+            let unnamed = || shown(&name).map_or_else(|| "an option".to_owned(), |name| format!("the option '{name}'"));
+            let value = word(&mut chars)?.ok_or_else(|| format!("has no value for {}", unnamed()))?;
+            module.options.insert(name.to_string(), value);
+            last = Some(name);
         }
         if chars.next() != Some(';') {
             return Err("has no ';' at its end".to_owned());
         }
-        Ok(Self { class, options })
+        Ok(module)
+    }
+
+    /// The class as an error may name it.
+    pub(super) fn shown_class(&self) -> &str {
+        let is_one = self.class.ends_with("LoginModule") && self.class.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if is_one { &self.class } else { "a class that is no login module" }
     }
 
     pub(super) fn option(&self, name: &str) -> Option<&str> {
@@ -48,7 +62,7 @@ impl LoginModule {
 
     /// The option, which the module cannot do without.
     pub(super) fn required(&self, name: &str) -> Result<&str, String> {
-        self.option(name).ok_or_else(|| format!("has no option '{name}', which {} needs", self.class))
+        self.option(name).ok_or_else(|| format!("has no option '{name}', which {} needs", self.shown_class()))
     }
 
     /// The options whose names begin so, by the rest of their names.
@@ -57,14 +71,32 @@ impl LoginModule {
     }
 }
 
-/// An option to be named in an error: only if its name is one, and not perhaps a part of a secret.
-fn shown(name: &str) -> String {
-    const KNOWN: [&str; 7] =
-        ["username", "password", "tokenauth", "clientId", "clientSecret", "scope", "unsecuredLoginStringClaim_sub"];
-    match KNOWN.contains(&name) {
-        true => format!("the option '{name}'"),
-        false => "an option".to_owned(),
-    }
+/// The name of an option, if it is a known one.
+fn shown(name: &str) -> Option<&str> {
+    const KNOWN: &[&str] = &[
+        "awsProfileName",
+        "awsRoleArn",
+        "awsRoleSessionName",
+        "awsStsRegion",
+        "clientId",
+        "clientSecret",
+        "keyTab",
+        "password",
+        "principal",
+        "scope",
+        "serviceName",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "storeKey",
+        "tokenauth",
+        "unsecuredLoginLifetimeSeconds",
+        "unsecuredLoginStringClaim_sub",
+        "useKeyTab",
+        "useTicketCache",
+        "username",
+    ];
+    KNOWN.contains(&name).then_some(name)
 }
 
 /// A word or a quoted text; nothing before a `;` and at the end.
@@ -119,24 +151,18 @@ mod tests {
 
         assert!(fault(" ").contains("is empty"));
         assert!(fault("a.B username=x;").contains("control flag"));
-        assert!(fault("a.B required username;").contains("without a '=' behind the control flag"));
+        assert!(fault("a.B required username;").contains("no '=' behind the option 'username'"));
         assert!(fault("a.B required username=;").contains("no value"));
         assert!(fault("a.B required password=\"hunter2;").contains("without another"));
         let unended = fault("a.B required password=hunter2");
         assert!(unended.contains("no ';'") && !unended.contains("hunter2"));
-    }
-
-    /// Whatever is wrong with the quotes of a password, no part of it is told.
-    #[test]
-    fn a_password_without_quotes_is_not_told() {
-        for value in ["my hunter2", "my\"hunter2\"", "\"x\"hunter2", "hunter2 hunter2=", "x hunter2 y", "\"hunter2"] {
-            let text = format!("a.B required username=alice password={value};");
-
-            let fault = LoginModule::read(&text).err().expect("a bad text");
-
+        for torn in ["my hunter2", "my\"hunter2\"", "\"x\"hunter2\"", "it's hunter2 x"] {
+            let fault = fault(&format!("a.PlainLoginModule required username=a password={torn};"));
+            assert!(fault.contains("the value of 'password' needs double quotes"), "{fault}");
             assert!(!fault.contains("hunter2"), "{fault}");
         }
-        let fault = LoginModule::read("hunter2").err().expect("it is no module");
-        assert!(!fault.contains("hunter2"), "{fault}");
+        assert!(fault("hunter2").contains("behind a class that is no login module"));
+        assert!(fault("a.PlainLoginModule required hunter2;").contains("without a '=' behind PlainLoginModule"));
+        assert!(fault("a.PlainLoginModule required username=a hunter2=;").contains("no value for an option"));
     }
 }

@@ -1,8 +1,11 @@
-//! The names of settings: which are read, which are Java's and do nothing here, and which are slips of the pen.
+//! The names of properties: which are read here, which have no effect here, and which are likely to be misspelt.
 //!
-//! A slip where security is at stake must not be passed over: `security.protocl=SASL_SSL` would connect without either.
+//! Java's files hold settings of producers and consumers, too, so that a name that nobody here knows is no fault by
+//! itself. One about security is: what was to protect does not.
 
-/// The properties that are read.
+use super::Properties;
+
+/// The properties that are read here.
 const READ: &[&str] = &[
     "allow.auto.create.topics",
     "bootstrap.servers",
@@ -16,6 +19,22 @@ const READ: &[&str] = &[
     "sasl.login.callback.handler.class",
     "sasl.login.read.timeout.ms",
     "sasl.mechanism",
+    "sasl.oauthbearer.assertion.algorithm",
+    "sasl.oauthbearer.assertion.claim.aud",
+    "sasl.oauthbearer.assertion.claim.exp.seconds",
+    "sasl.oauthbearer.assertion.claim.iss",
+    "sasl.oauthbearer.assertion.claim.jti.include",
+    "sasl.oauthbearer.assertion.claim.nbf.seconds",
+    "sasl.oauthbearer.assertion.claim.sub",
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.template.file",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
     "security.protocol",
     "socket.connection.setup.timeout.ms",
     "ssl.endpoint.identification.algorithm",
@@ -23,94 +42,136 @@ const READ: &[&str] = &[
     "ssl.keystore.certificate.chain",
     "ssl.keystore.key",
     "ssl.keystore.location",
+    "ssl.keystore.password",
     "ssl.keystore.type",
     "ssl.truststore.certificates",
     "ssl.truststore.location",
+    "ssl.truststore.password",
     "ssl.truststore.type",
+    "url",
 ];
 
-/// Java's that would change what is spoken, or who is believed. They do nothing here, and that is said aloud.
-const IN_VAIN: &[&str] = &[
+/// Java's that change nothing here and need not: how it does what is done here in another way, and what Amazon's and
+/// Strimzi's files have beside what matters.
+const NEEDLESS: &[&str] = &[
     "sasl.client.callback.handler.class",
-    "sasl.login.class",
-    "ssl.cipher.suites",
-    "ssl.enabled.protocols",
-    "ssl.engine.factory.class",
-    "ssl.protocol",
-];
-
-/// Java's that make no difference here.
-const IDLE: &[&str] = &[
     "sasl.login.connect.timeout.ms",
     "sasl.login.retry.backoff.max.ms",
     "sasl.login.retry.backoff.ms",
     "security.providers",
     "ssl.keymanager.algorithm",
-    "ssl.keystore.password",
+    "ssl.protocol",
     "ssl.provider",
     "ssl.secure.random.implementation",
     "ssl.trustmanager.algorithm",
-    "ssl.truststore.password",
 ];
 
-/// How many letters a slip may be away from what was meant.
+/// Whole families of them.
+const NEEDLESS_FAMILIES: &[&str] = &["sasl.kerberos.", "sasl.login.refresh."];
+
+/// How many letters may be wrong in a name that is taken for a misspelt one.
 const SLIPS: usize = 2;
 
-/// What a name is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// One that is read.
-    Read,
-    /// One of Java's, or somebody else's.
-    Other,
-    /// One that looks as if it mattered, and does nothing.
-    InVain,
-    /// Nearly one that is read.
-    Slip(&'static str),
-}
-
-/// Judges a name.
-pub(super) fn judge(name: &str) -> Verdict {
-    let is_listed = |names: &[&str]| names.contains(&name);
-    if is_listed(READ) || name.starts_with("sasl.oauthbearer.") {
-        return Verdict::Read;
-    }
-    let of_java = ["sasl.kerberos.", "sasl.login.refresh.", "ssl.allow."];
-    if is_listed(IDLE) || of_java.iter().any(|family| name.starts_with(family)) {
-        return Verdict::Other;
-    }
-    if is_listed(IN_VAIN) {
-        return Verdict::InVain;
-    }
-    match READ.iter().find(|known| is_near(name, known)) {
-        Some(known) => Verdict::Slip(known),
-        None if is_of_security(name) => Verdict::InVain,
-        None => Verdict::Other,
-    }
-}
-
-/// Whether a name is about whom the client trusts, and who it is.
-pub(super) fn is_of_security(name: &str) -> bool {
-    ["security.", "sasl.", "ssl."].iter().any(|family| name.starts_with(family))
-}
-
-/// Whether a few letters are wrong, missing or too many.
-fn is_near(name: &str, known: &str) -> bool {
-    if name.len().abs_diff(known.len()) > SLIPS {
-        return false;
-    }
-    // A row of the table of distances: between what was read of `name` and each beginning of `known`.
-    let mut row: Vec<usize> = (0..=known.len()).collect();
-    for (read, letter) in name.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = read + 1;
-        for (index, other) in known.bytes().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[index + 1];
-            row[index + 1] = changed.min(diagonal + 1).min(row[index] + 1);
+/// Judges all names of a Java client's file: the log tells of those that were meant to do something and do not.
+///
+/// # Errors
+/// One about security is misspelt: to pass it over would be to connect without what it asks for.
+pub(super) fn judge_file(properties: &Properties) -> Result<(), String> {
+    for name in properties.names().filter(|name| is_name(name) && !is_harmless(name)) {
+        match (nearest(name), is_of_security(name)) {
+            (Some(meant), true) => return Err(format!("{name} is not known: is {meant} meant?")),
+            (Some(meant), false) => tracing::warn!(name, meant, "a property that is not known: is it misspelt?"),
+            (None, true) => tracing::warn!(name, "a property of security has no effect here"),
+            (None, false) => tracing::debug!(name, "passed over a property that is not the client's"),
         }
     }
-    row[known.len()] <= SLIPS
+    // Their text may be a torn key or password, and is not told.
+    let others = properties.names().filter(|name| !is_name(name)).count();
+    if others > 0 {
+        tracing::debug!(lines = others, "lines that name no property: is a '\\' missing at the end of the one before?");
+    }
+    Ok(())
+}
+
+/// Judges a name where there is none but the client's own: in a URL.
+///
+/// # Errors
+/// It is not known, in words that go on from "the URL".
+pub(super) fn judge_strictly(name: &str) -> Result<(), String> {
+    if READ.contains(&name) && name != "url" && name != "bootstrap.servers" {
+        return Ok(());
+    }
+    Err(match (nearest(name), is_name(name)) {
+        (Some(meant), _) if meant != name => format!("has the setting {name}, which is not known: is it {meant}?"),
+        (_, true) => format!("has the setting {name}, which is none of a client's"),
+        (_, false) => "has a setting that is none of a client's".to_owned(),
+    })
+}
+
+/// Judges the names of variables, which others may have, too: an orchestrator, or the application itself.
+///
+/// # Errors
+/// One about security is not known, or one looks misspelt.
+pub(super) fn judge_variables(properties: &Properties) -> Result<(), String> {
+    for name in properties.names().filter(|name| !is_harmless(name)) {
+        let variable = variable(name);
+        match (nearest(name), is_of_security(name)) {
+            (Some(meant), _) => {
+                return Err(format!("{variable} is not known: is {} meant?", self::variable(meant)));
+            }
+            (None, true) => return Err(format!("{variable} has no effect here: leave it out")),
+            (None, false) => tracing::info!(%variable, "passed over a variable that is not the client's"),
+        }
+    }
+    Ok(())
+}
+
+/// The variable of the environment that a property is read from.
+pub(super) fn variable(name: &str) -> String {
+    format!("{}{}", super::PREFIX, name.to_ascii_uppercase().replace('.', "_"))
+}
+
+/// Whether a property of this name is read here.
+pub(super) fn is_read(name: &str) -> bool {
+    READ.contains(&name)
+}
+
+fn is_harmless(name: &str) -> bool {
+    is_read(name) || NEEDLESS.contains(&name) || NEEDLESS_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+/// Whether this looks like the name of a property at all, and not like a line of a key that nothing joined to the one
+/// before.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_of_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'_');
+    READ.contains(&name) || (name.len() <= 100 && name.contains('.') && name.bytes().all(is_of_name))
+}
+
+fn is_of_security(name: &str) -> bool {
+    ["security.", "sasl.", "ssl."].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The name that was meant, if it is one of ours.
+fn nearest(name: &str) -> Option<&'static str> {
+    let far = |known: &&str| known.len().abs_diff(name.len()) > SLIPS || known.len() <= 2 * SLIPS;
+    let all = READ.iter().copied().filter(|known| !far(known));
+    let slips = all.map(|known| (slips(known.as_bytes(), name.as_bytes()), known));
+    slips.filter(|(slips, _)| *slips <= SLIPS).min().map(|(_, known)| known)
+}
+
+/// How many letters must be changed, put in or left out to make one of the other.
+fn slips(one: &[u8], other: &[u8]) -> usize {
+    let mut above: Vec<usize> = (0..=other.len()).collect();
+    for (row, a) in one.iter().enumerate() {
+        let mut left = row + 1;
+        let mut diagonal = std::mem::replace(&mut above[0], left);
+        for (column, b) in other.iter().enumerate() {
+            let here = (diagonal + usize::from(a != b)).min(left + 1).min(above[column + 1] + 1);
+            diagonal = std::mem::replace(&mut above[column + 1], here);
+            left = here;
+        }
+    }
+    above[other.len()]
 }
 
 #[cfg(test)]
@@ -118,25 +179,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_told_from_names_of_java() {
-        for (name, meant) in [
-            ("security.protocl", "security.protocol"),
-            ("sasl.mechanisms", "sasl.mechanism"),
-            ("sasl.jaas.conifg", "sasl.jaas.config"),
-            ("reqest.timeout.ms", "request.timeout.ms"),
-            ("ssl.truststore.certificate", "ssl.truststore.certificates"),
-        ] {
-            assert_eq!(judge(name), Verdict::Slip(meant), "{name}");
+    fn letters_are_counted() {
+        for (one, other, expected) in [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 2), ("kitten", "sitting", 3)] {
+            assert_eq!(slips(one.as_bytes(), other.as_bytes()), expected, "{one} {other}");
         }
-        for name in ["client.id", "sasl.oauthbearer.scope"] {
-            assert_eq!(judge(name), Verdict::Read, "{name}");
+    }
+
+    #[test]
+    fn what_was_meant_is_found() {
+        assert_eq!(nearest("security.protocl"), Some("security.protocol"));
+        assert_eq!(nearest("reqest.timeout.ms"), Some("request.timeout.ms"));
+        assert_eq!(nearest("sasl.mechanisms"), Some("sasl.mechanism"));
+        assert_eq!(nearest("ssl.truststore.locaton"), Some("ssl.truststore.location"));
+        for other in ["acks", "group.id", "linger.ms", "retries", "topic", "uri", "ssl.cipher.suites"] {
+            assert_eq!(nearest(other), None, "{other}");
         }
-        for name in ["ssl.protocol", "sasl.username", "ssl.ca.location"] {
-            assert_eq!(judge(name), Verdict::InVain, "{name}");
-        }
-        for name in ["acks", "linger.ms", "client.rack", "metadata.max.idle.ms", "ssl.provider", "sasl.kerberos.x", ""]
-        {
-            assert_eq!(judge(name), Verdict::Other, "{name}");
+    }
+
+    #[test]
+    fn lines_of_a_key_are_no_names() {
+        assert!(is_name("security.protocl") && is_name("ssl.x_y-1"));
+        for line in ["MIIEvQIBADANBgkqhkiG9w0BAQEF", "hunter2", "-----BEGIN", "a.B", ""] {
+            assert!(!is_name(line), "{line}");
         }
     }
 }

@@ -41,9 +41,12 @@ fn what_is_wrong_is_named() {
     assert_refused("bootstrap.servers=a:1\nallow.auto.create.topics=1", &["true or false"]);
     assert_refused("bootstrap.servers=a:1\nsecurity.protocol=TLS", &["'TLS'", "SASL_SSL"]);
     assert_refused(&format!("{SASL}sasl.mechanism=PLAIN"), &["sasl.jaas.config is missing"]);
-    assert_refused(&format!("{SASL}sasl.jaas.config=x.Krb5LoginModule required;"), &["GSSAPI", "not served"]);
-    assert_refused(&format!("{SASL}sasl.mechanism=GSSAPI\nsasl.kerberos.service.name=kafka"), &["Kerberos"]);
+    // Kerberos has its login module in a file of the JVM.
+    assert_refused(&format!("{SASL}sasl.mechanism=GSSAPI"), &["sasl.mechanism is GSSAPI", "Kerberos", "not served"]);
+    let default = format!("{SASL}sasl.jaas.config=x.Krb5LoginModule required;");
+    assert_refused(&default, &["sasl.mechanism is missing", "GSSAPI", "not served", "SCRAM-SHA-512"]);
     assert_refused(&format!("{SASL}sasl.mechanism=scram-sha-512"), &["'scram-sha-512'", "SCRAM-SHA-512"]);
+    assert_refused("bootstrap.servers=a:1\nconfig.providers=file", &["config.providers", "${…}"]);
     let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required");
     assert_refused(&format!("{iam} awsProfileName=\"prod\";"), &["awsProfileName", "sasl_aws_msk_iam"]);
     let plain = format!("{SASL}sasl.mechanism=PLAIN\nsasl.jaas.config=");
@@ -52,27 +55,39 @@ fn what_is_wrong_is_named() {
     let bearer = format!("{SASL}sasl.mechanism=OAUTHBEARER\nsasl.jaas.config=x.OAuthBearerLoginModule required;");
     assert_refused(&bearer, &["unsecuredLoginStringClaim_sub", "sasl_oauthbearer"]);
     assert_refused("bootstrap.servers=a:1\nx=\\u1", &["line 2"]);
-    let handler = "sasl.login.callback.handler.class=io.strimzi.JaasClientOauthLoginCallbackHandler";
-    assert_refused(&format!("{bearer}\n{handler}"), &["io.strimzi.Jaas", "sasl_oauthbearer"]);
-    let handler = "sasl.login.callback.handler.class=org.apache.kafka.OAuthBearerLoginCallbackHandler";
-    assert_refused(&format!("{bearer}\n{handler}"), &["token.endpoint.url is missing"]);
 }
 
-/// A slip of the pen does not connect without TLS or a login.
+/// A slip of the pen does not connect without TLS or a login; others are warned of.
 #[test]
 fn a_slip_in_a_name_of_security_is_an_error() {
-    assert_refused("bootstrap.servers=a:1\nsecurity.protocl=SASL_SSL", &["'security.protocl'", "'security.protocol'"]);
-    assert_refused("bootstrap.servers=a:1\nsasl.mechanisms=PLAIN", &["'sasl.mechanism' meant"]);
-    shown("bootstrap.servers=a:1\nreqest.timeout.ms=1\nssl.protocol=TLSv1.3\nsasl.kerberos.service.name=kafka");
+    assert_refused(
+        "bootstrap.servers=a:1\nsecurity.protocl=SASL_SSL",
+        &["security.protocl", "is security.protocol meant"],
+    );
+    assert_refused("bootstrap.servers=a:1\nsasl.mechanisms=PLAIN", &["is sasl.mechanism meant"]);
+    shown("bootstrap.servers=a:1\nreqest.timeout.ms=1\nssl.cipher.suites=x\nsasl.kerberos.service.name=kafka\nacks=1");
 }
 
-/// A token's life that no clock can be moved on by.
+/// A class of Java's that brings tokens is not there; what would be sent without it is a token of somebody else.
 #[test]
-fn a_token_may_be_meant_to_live_for_ever() {
-    let options = format!("unsecuredLoginStringClaim_sub=alice unsecuredLoginLifetimeSeconds={}", u64::MAX);
-    let text = format!("x.OAuthBearerLoginModule required {options};");
+fn a_handler_that_only_java_has_is_named() {
+    let bearer = format!(
+        "{SASL}sasl.mechanism=OAUTHBEARER\nsasl.jaas.config=x.OAuthBearerLoginModule required \
+         unsecuredLoginStringClaim_sub=alice oauth.client.id=x;\nsasl.login.callback.handler.class="
+    );
 
-    shown(&format!("{SASL}sasl.mechanism=OAUTHBEARER\nsasl.jaas.config={text}"));
+    let strimzi = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler";
+    assert_refused(
+        &format!("{bearer}{strimzi}"),
+        &[strimzi, "sasl.oauthbearer.token.endpoint.url", "sasl_oauthbearer"],
+    );
+    let amazon = "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler";
+    assert_refused(&format!("{bearer}{amazon}"), &[amazon, "AWS_MSK_IAM"]);
+    let kafka = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler";
+    assert_refused(&format!("{bearer}{kafka}"), &["sasl.oauthbearer.token.endpoint.url is missing"]);
+    let unsecured = "org.apache.kafka.common.security.oauthbearer.internals.unsecured.\
+                     OAuthBearerUnsecuredLoginCallbackHandler";
+    assert!(shown(&format!("{bearer}{unsecured}")).contains("Bearer"));
 }
 
 #[test]
@@ -109,6 +124,12 @@ fn stores_that_only_java_reads_are_named_with_the_remedy() {
     assert_refused(&format!("{tls}ssl.truststore.location=/x.jks"), &["ssl.truststore.type", "JKS", "keytool"]);
     assert_refused(&format!("{tls}ssl.keystore.location=/x\nssl.keystore.type=PKCS12"), &["PKCS12", "openssl"]);
     assert_refused(&format!("{tls}ssl.keystore.type=PEM\nssl.keystore.certificate.chain=x"), &["ssl.keystore.key"]);
+    assert_refused(&format!("{tls}ssl.keystore.type=PEM\nssl.keystore.key=x"), &["ssl.keystore.certificate.chain"]);
+    let password = format!("{tls}ssl.keystore.type=PEM\nssl.keystore.location=/x\nssl.keystore.password=hunter2");
+    assert_refused(&password, &["ssl.keystore.password is set", "ssl.key.password"]);
+    let name = format!("{tls}ssl.endpoint.identification.algorithm=");
+    assert_refused(&format!("{name}none"), &["'none'", "https"]);
+    assert!(shown(&format!("{name}HTTPS")).contains("accepts_any_name: false"));
     let all = shown(&format!(
         "{tls}ssl.truststore.type=PEM\nssl.truststore.location=/ca.pem\nssl.keystore.type=PEM\n\
          ssl.keystore.location=/me.pem\nssl.endpoint.identification.algorithm="
@@ -149,23 +170,6 @@ fn a_url_may_ask_for_tls() {
     }
 }
 
-/// What contradicts the URL is not quietly left out, nor is the URL.
-#[test]
-fn a_url_and_settings_that_contradict_it_are_refused() {
-    for (text, word) in [
-        ("kafka://alice:hunter2@a:1?security.protocol=PLAINTEXT", "nobody logs in"),
-        ("kafka://alice:hunter2@a:1?security.protocol=SSL", "nobody logs in"),
-        ("kafka+tls://alice:hunter2@a:1?security.protocol=SASL_PLAINTEXT", "asks for TLS"),
-        ("kafka+ssl://a:1?security.protocol=plaintext", "asks for TLS"),
-        ("kafka://a:1?reqest.timeout.ms=1", "is 'request.timeout.ms' meant?"),
-        ("kafka://a:1?acks=all", "unknown"),
-        ("kafka://alice:hunt?hunter2@a:1", "%3F"),
-    ] {
-        let error = url(text).expect_err("a contradiction");
-        assert!(error.contains(word) && !error.contains("hunt"), "'{error}' lacks '{word}'");
-    }
-}
-
 #[test]
 fn a_wrong_url_is_told() {
     for (text, word) in [
@@ -175,72 +179,117 @@ fn a_wrong_url_is_told() {
         ("kafka://alice:%ff@a:1", "UTF-8"),
         ("kafka://a:1?x", "without a '='"),
         ("kafka://alice:x@a:1?sasl.mechanism=OAUTHBEARER", "OAUTHBEARER"),
+        ("kafka+sssl://alice:hunter2@a:1", "neither kafka:// nor kafka+tls://"),
+        ("kafka://alice:hun?ter2@a:1", "%3F"),
+        // What is not known, and what is said twice.
+        ("kafka://a:1?reqest.timeout.ms=1", "is it request.timeout.ms?"),
+        ("kafka://a:1?linger.ms=5", "linger.ms, which is none of a client's"),
+        ("kafka://a:1?hunter2=all", "a setting that is none of a client's"),
+        ("kafka://a:1?bootstrap.servers=b:1", "bootstrap.servers"),
+        ("kafka://a:1?url=kafka://b:1", "url"),
+        ("kafka://a:1?client.id=a&client.id=b", "client.id twice"),
+        // What contradicts itself.
+        ("kafka://alice:hunter2@a:1?security.protocol=PLAINTEXT", "security.protocol=PLAINTEXT is without SASL"),
+        ("kafka://alice:hunter2@a:1?security.protocol=SSL", "security.protocol=SSL is without SASL"),
+        ("kafka://a:1?sasl.mechanism=PLAIN&security.protocol=SSL", "without SASL"),
+        ("kafka+tls://a:1?security.protocol=SASL_PLAINTEXT", "asks for TLS"),
+        ("kafka+tls://a:1?security.protocol=", "security.protocol is ''"),
     ] {
         let error = url(text).expect_err("a bad URL");
-        assert!(error.contains(word), "'{error}' lacks '{word}'");
+        assert!(error.contains(word) && !error.contains("hun"), "'{error}' lacks '{word}'");
     }
     for text in ["a:1", "PLAINTEXT://a:1", "http://a:1"] {
         assert!(Properties::from_url(text).is_none(), "{text}");
     }
 }
 
+fn of_variables(variables: &[(&str, &str)]) -> Properties {
+    let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Properties::from_variables(owned)
+}
+
+/// What becomes of `KRAFKA_…` variables.
+fn environment(variables: &[(&str, &str)]) -> Result<String, String> {
+    let builder = of_variables(variables).builder();
+    builder.map(|builder| format!("{builder:?}")).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn assert_unfit(variables: &[(&str, &str)], words: &[&str]) {
+    let error = environment(variables).expect_err("bad variables");
+    for word in words {
+        assert!(error.contains(word) && !error.contains("hunter"), "'{error}' lacks '{word}'");
+    }
+}
+
+/// Wherever a URL is put by mistake.
+#[test]
+fn a_url_in_the_wrong_place_is_read_or_keeps_its_password() {
+    let read = shown("bootstrap.servers=kafka://alice:hunter2@h:1");
+    assert!(read.contains("\"h:1\"") && read.contains("alice") && !read.contains("hunter2"), "{read}");
+    let shown = format!("{:?}", KafkaBuilder::new("kafak+tls://alice:hunter2@h:9092".to_owned()));
+    assert!(shown.contains("kafak+tls://[hidden]@h:9092"), "{shown}");
+}
+
 #[test]
 fn variables_are_properties_by_another_name() {
-    let variables = [("KRAFKA_BOOTSTRAP_SERVERS", "a:1"), ("KRAFKA_CLIENT_ID", "shop"), ("PATH", "/bin")];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-
-    let properties = Properties::from_variables(variables.into_iter());
+    let properties =
+        of_variables(&[("KRAFKA_BOOTSTRAP_SERVERS", "a:1"), ("KRAFKA_CLIENT_ID", "shop"), ("PATH", "/bin")]);
 
     assert_eq!(properties.names().collect::<Vec<_>>(), ["bootstrap.servers", "client.id"]);
     assert_eq!(format!("{properties:?}"), r#"["bootstrap.servers", "client.id"]"#);
 }
 
-fn of_environment(variables: &[(&str, &str)]) -> Result<String, String> {
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let builder = Properties::of_environment(variables);
-    builder.map(|builder| format!("{builder:?}")).map_err(|error| error.to_string())
-}
-
-/// A URL that names no protocol does not take TLS or the login away that the other variables ask for.
+/// A URL that says nothing of TLS or a mechanism leaves both to the variables beside it.
+#[cfg(feature = "tls")]
 #[test]
-fn a_url_does_not_weaken_what_stands_beside_it() {
-    let jaas = "ScramLoginModule required username=alice password=hunter2;";
-    let beside = [
-        ("KRAFKA_URL", "kafka://a:1"),
-        ("KRAFKA_SECURITY_PROTOCOL", "SASL_PLAINTEXT"),
+fn a_url_takes_no_protection_away() {
+    let login = [
         ("KRAFKA_SASL_MECHANISM", "SCRAM-SHA-512"),
-        ("KRAFKA_SASL_JAAS_CONFIG", jaas),
+        ("KRAFKA_SASL_JAAS_CONFIG", "x.ScramLoginModule required username=alice password=hunter2;"),
+        ("KRAFKA_SECURITY_PROTOCOL", "SASL_SSL"),
     ];
-    let shown = of_environment(&beside).expect("they agree");
-    assert!(shown.contains("Sha512") && !shown.contains("hunter2"), "{shown}");
+    for place in ["KRAFKA_URL", "KRAFKA_BOOTSTRAP_SERVERS"] {
+        let shown = environment(&[&[(place, "kafka://a:1")], &login[..]].concat()).expect("good variables");
+        assert!(shown.contains("Tls {") && shown.contains("Sha512") && !shown.contains("hunter"), "{shown}");
 
-    let of_user = [("KRAFKA_URL", "kafka://alice:hunter2@a:1"), ("KRAFKA_SASL_MECHANISM", "SCRAM-SHA-512")];
-    let shown = of_environment(&of_user).expect("they agree");
-    assert!(shown.contains("Sha512"), "{shown}");
-
-    let twice = [("KRAFKA_URL", "kafka://a:1"), ("KRAFKA_BOOTSTRAP_SERVERS", "b:1")];
-    let error = of_environment(&twice).expect_err("they differ");
-    assert!(error.contains("KRAFKA_") && error.contains("bootstrap.servers"), "{error}");
-    let error = of_environment(&of_user_and(jaas)).expect_err("two users");
-    assert!(error.contains("sasl.jaas.config") && !error.contains("hunter2"), "{error}");
+        let user = (place, "kafka://bob:hunter3@a:1");
+        let shown = environment(&[user, login[0], login[2]]).expect("good variables");
+        assert!(shown.contains("Tls {") && shown.contains("Sha512") && shown.contains("bob"), "{shown}");
+        assert_unfit(&[&[user][..], &login].concat(), &[place, "has a user", "sasl.jaas.config"]);
+    }
 }
 
-fn of_user_and(jaas: &str) -> [(&str, &str); 2] {
-    [("KRAFKA_URL", "kafka://alice:hunter2@a:1"), ("KRAFKA_SASL_JAAS_CONFIG", jaas)]
+/// What is said twice, and not alike, is not guessed.
+#[test]
+fn a_url_and_what_is_beside_it_do_not_contradict_each_other() {
+    let user = ("KRAFKA_URL", "kafka://alice:hunter2@a:1");
+    let tls = ("KRAFKA_URL", "kafka+tls://a:1");
+
+    assert_unfit(&[user, ("KRAFKA_SECURITY_PROTOCOL", "PLAINTEXT")], &["KRAFKA_URL: ", "without SASL"]);
+    assert_unfit(&[tls, ("KRAFKA_SECURITY_PROTOCOL", "PLAINTEXT")], &["KRAFKA_URL: ", "asks for TLS"]);
+    assert_unfit(&[user, ("KRAFKA_BOOTSTRAP_SERVERS", "b:1")], &["KRAFKA_URL: ", "bootstrap.servers", "another"]);
+    let twice = [("KRAFKA_URL", "kafka://a:1?client.id=a"), ("KRAFKA_CLIENT_ID", "b")];
+    assert_unfit(&twice, &["client.id", "another beside the URL"]);
+    let alike = [("KRAFKA_URL", "kafka://a:1?client.id=a"), ("KRAFKA_CLIENT_ID", "a")];
+    assert!(environment(&alike).is_ok());
 }
 
 #[test]
-fn what_an_environment_lacks_is_named_as_there() {
-    let error = of_environment(&[("KRAFKA_CLIENT_ID", "shop")]).expect_err("no servers");
+fn a_variable_that_is_wrong_is_named() {
+    let servers = ("KRAFKA_BOOTSTRAP_SERVERS", "a:1");
+    let url = ("KRAFKA_URL", "kafka://a:1?request.timeout.ms=soon");
 
-    assert!(error.contains("KRAFKA_BOOTSTRAP_SERVERS") && error.contains("KRAFKA_URL"), "{error}");
-}
-
-/// Wherever a URL is put by mistake.
-#[test]
-fn a_url_in_the_wrong_place_keeps_its_password() {
-    let shown = shown("bootstrap.servers=kafka://alice:hunter2@h:1");
-    assert!(shown.contains("kafka://[hidden]@h:1"), "{shown}");
-    let shown = format!("{:?}", KafkaBuilder::new("kafka+tsl://alice:hunter2@h:9092".to_owned()));
-    assert!(!shown.contains("hunter2"), "{shown}");
+    assert_unfit(&[], &["neither KRAFKA_BOOTSTRAP_SERVERS nor KRAFKA_URL is set"]);
+    assert_unfit(&[servers, ("KRAFKA_REQUEST_TIMEOUT_MS", "soon")], &["KRAFKA_REQUEST_TIMEOUT_MS is 'soon'"]);
+    assert_unfit(&[url], &["KRAFKA_URL: request.timeout.ms is 'soon'"]);
+    assert_unfit(&[("KRAFKA_URL", "http://a:1")], &["KRAFKA_URL: ", "neither kafka:// nor"]);
+    assert_unfit(
+        &[servers, ("KRAFKA_SECURITY_PROTOCL", "SASL_SSL")],
+        &["PROTOCL", "is KRAFKA_SECURITY_PROTOCOL meant"],
+    );
+    assert_unfit(&[servers, ("KRAFKA_REQEST_TIMEOUT_MS", "1")], &["is KRAFKA_REQUEST_TIMEOUT_MS meant"]);
+    assert_unfit(&[servers, ("KRAFKA_SSL_CIPHER_SUITES", "x")], &["KRAFKA_SSL_CIPHER_SUITES has no effect"]);
+    // Kubernetes has these for a service of this name, and an application may have its own.
+    assert!(environment(&[servers, ("KRAFKA_SERVICE_HOST", "10.0.0.1"), ("KRAFKA_TOPIC", "orders")]).is_ok());
 }

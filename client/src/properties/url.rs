@@ -1,42 +1,45 @@
 //! Bootstrap servers as a URL: `kafka://user:password@host:port,host:port/?name=value&name=value`.
+//!
+//! A URL says some things by its form: its scheme whether there is TLS, a user that there is SASL. What it leaves open
+//! is decided only when the settings beside it are known, and what contradicts itself is an error: the one that is
+//! passed over would be the one that was to protect.
 
 use zeroize::Zeroizing;
 
-use super::Properties;
-use super::names::{self, Verdict};
+use super::apply::Protocol;
+use super::{Properties, names};
 use crate::bootstrap;
 
-/// A URL in its parts.
+/// A URL, taken apart.
 pub(super) struct Url {
     is_tls: bool,
-    user: Option<User>,
+    user: Option<(String, Zeroizing<String>)>,
     settings: Properties,
 }
 
-struct User {
-    name: String,
-    password: Zeroizing<String>,
-}
-
-/// Reads a URL; nothing if the text is none of ours. Nothing of a user or a password is in what is said of a fault.
-pub(super) fn read(text: &str) -> Option<Result<Url, String>> {
-    let (scheme, rest) = text.trim().split_once("://")?;
-    let is_tls = match scheme.to_ascii_lowercase().as_str() {
-        "kafka" => false,
-        "kafka+tls" | "kafka+ssl" | "kafkas" => true,
-        _ => return None,
-    };
-    Some(Url::read(is_tls, rest))
-}
-
 impl Url {
-    fn read(is_tls: bool, rest: &str) -> Result<Self, String> {
+    /// Whether this is a URL of ours, though perhaps a wrong one.
+    pub(super) fn is_one(text: &str) -> bool {
+        let scheme = text.trim().split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        scheme.is_some_and(|scheme| scheme == "kafkas" || scheme == "kafka" || scheme.starts_with("kafka+"))
+    }
+
+    /// # Errors
+    /// What is wrong with it, in words that go on from "the URL". Nothing that may be secret is in them.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let (scheme, rest) = text.trim().split_once("://").ok_or("has no scheme: write kafka:// or kafka+tls://")?;
+        // RFC 3986: the case of a scheme does not matter.
+        let is_tls = match scheme.to_ascii_lowercase().as_str() {
+            "kafka" => false,
+            "kafka+tls" | "kafka+ssl" | "kafkas" => true,
+            _ => return Err("begins with neither kafka:// nor kafka+tls://".to_owned()),
+        };
         let (authority, query) = rest.split_once('?').unwrap_or((rest, ""));
         let authority = authority.strip_suffix('/').unwrap_or(authority);
         let (user, servers) = match authority.rsplit_once('@') {
             Some((user, servers)) => (Some(user), servers),
             None if query.contains('@') && bootstrap::parse(authority).is_err() => {
-                return Err("has an '@' behind a '?': write %3F for a '?' in a password, and %40 for an '@'".to_owned());
+                return Err("has a '?' before its '@': in a user name or a password write it as %3F".to_owned());
             }
             None => (None, authority),
         };
@@ -48,78 +51,67 @@ impl Url {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or("has a setting without a '='")?;
             let name = decoded(name)?;
-            match names::judge(&name) {
-                Verdict::Read => settings.set(&name, decoded(value)?),
-                // What is in a URL is meant for this client: nobody else reads it.
-                Verdict::Slip(meant) => return Err(format!("has the setting '{name}': is '{meant}' meant?")),
-                Verdict::Other | Verdict::InVain => return Err(format!("has the setting '{name}', which is unknown")),
+            names::judge_strictly(&name)?;
+            if settings.get(&name).is_some() {
+                return Err(format!("has {name} twice"));
             }
+            settings.set(&name, decoded(value)?);
         }
-        let user = user.map(User::read).transpose()?;
+        let user = match user {
+            None => None,
+            Some(user) => {
+                let password = user.split_once(':').ok_or("has a user without a password: write user:password@")?;
+                Some((decoded(password.0)?, Zeroizing::new(decoded(password.1)?)))
+            }
+        };
         Ok(Self { is_tls, user, settings })
     }
 
-    /// All settings: those of the URL, the others, and what follows from both.
-    pub(super) fn with(self, others: &Properties) -> Result<Properties, String> {
-        let Self { is_tls, user, settings: mut all } = self;
-        for name in others.names().filter(|name| *name != "url") {
-            let value = others.get(name).unwrap_or_default();
-            match all.get(name) {
-                None => all.set(name, value),
-                Some(own) if own == value => {}
-                Some(_) => return Err(format!("and the setting {name} beside it differ: give only one of them")),
-            }
-        }
-        let is_sasl = user.is_some() || all.get("sasl.mechanism").is_some();
-        match all.get("security.protocol").map(str::to_ascii_uppercase).as_deref() {
+    /// What the URL says together with the settings beside it.
+    ///
+    /// # Errors
+    /// What contradicts itself, in words that go on from "the URL".
+    pub(super) fn with(self, beside: &Properties) -> Result<Properties, String> {
+        let Self { is_tls, user, settings } = self;
+        let of_query = |name: &str| settings.get(name).is_some();
+        let asks_for_sasl = user.is_some() || of_query("sasl.mechanism") || of_query("sasl.jaas.config");
+        let mut all = settings.with(beside)?;
+        match Protocol::of(&all)? {
             None => {
-                let protocol = match (is_sasl, is_tls) {
-                    (false, false) => "PLAINTEXT",
-                    (false, true) => "SSL",
-                    (true, false) => "SASL_PLAINTEXT",
-                    (true, true) => "SASL_SSL",
-                };
-                all.set("security.protocol", protocol);
+                let is_sasl =
+                    asks_for_sasl || all.get("sasl.mechanism").is_some() || all.get("sasl.jaas.config").is_some();
+                all.set("security.protocol", Protocol { is_sasl, is_tls }.name());
             }
-            Some(plain @ ("PLAINTEXT" | "SASL_PLAINTEXT")) if is_tls => {
-                return Err(format!("asks for TLS, and security.protocol is {plain}, which has none: leave one out"));
+            Some(protocol) if is_tls && !protocol.is_tls => {
+                return Err(format!("asks for TLS, and security.protocol={} is without", protocol.name()));
             }
-            Some(open @ ("PLAINTEXT" | "SSL")) if user.is_some() => {
-                return Err(format!("has a user, and security.protocol is {open}, by which nobody logs in"));
+            Some(protocol) if asks_for_sasl && !protocol.is_sasl => {
+                return Err(format!(
+                    "says who the client is, and security.protocol={} is without SASL: give SASL_SSL, or \
+                     SASL_PLAINTEXT",
+                    protocol.name()
+                ));
             }
             Some(_) => {}
         }
-        if let Some(user) = user {
-            user.log_in(&mut all)?;
+        if let Some((name, password)) = user {
+            if all.get("sasl.jaas.config").is_some() {
+                return Err("has a user, and sasl.jaas.config names one, too: leave one of them out".to_owned());
+            }
+            let module = match all.get("sasl.mechanism") {
+                None | Some("PLAIN") => "PlainLoginModule",
+                Some("SCRAM-SHA-256" | "SCRAM-SHA-512") => "ScramLoginModule",
+                Some(other) => return Err(format!("has a user and a password, which {other} does not take")),
+            };
+            if all.get("sasl.mechanism").is_none() {
+                all.set("sasl.mechanism", "PLAIN");
+            }
+            let quoted = |text: &str| Zeroizing::new(text.replace('\\', "\\\\").replace('"', "\\\""));
+            let (name, password) = (quoted(&name), quoted(&password));
+            let jaas = format!("{module} required username=\"{}\" password=\"{}\";", *name, *password);
+            all.set("sasl.jaas.config", jaas);
         }
         Ok(all)
-    }
-}
-
-impl User {
-    fn read(text: &str) -> Result<Self, String> {
-        let (name, password) = text.split_once(':').ok_or("has a user without a password: write user:password@")?;
-        Ok(Self { name: decoded(name)?, password: Zeroizing::new(decoded(password)?) })
-    }
-
-    /// Says so in the words of Java.
-    fn log_in(&self, settings: &mut Properties) -> Result<(), String> {
-        if settings.get("sasl.jaas.config").is_some() {
-            return Err("has a user, and sasl.jaas.config names another: leave one of them out".to_owned());
-        }
-        let module = match settings.get("sasl.mechanism") {
-            None | Some("PLAIN") => "PlainLoginModule",
-            Some("SCRAM-SHA-256" | "SCRAM-SHA-512") => "ScramLoginModule",
-            Some(other) => return Err(format!("has a user and a password, which {other} does not take")),
-        };
-        if settings.get("sasl.mechanism").is_none() {
-            settings.set("sasl.mechanism", "PLAIN");
-        }
-        let quoted = |text: &str| Zeroizing::new(text.replace('\\', "\\\\").replace('"', "\\\""));
-        let (name, password) = (quoted(&self.name), quoted(&self.password));
-        let jaas = format!("{module} required username=\"{}\" password=\"{}\";", *name, *password);
-        settings.set("sasl.jaas.config", jaas);
-        Ok(())
     }
 }
 

@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use krafka::testing::{FakeCluster, SecurityProtocol};
 use krafka::{
-    Assertion, AwsCredentials, BearerToken, Environment, Kafka, KafkaBuilder, KrafkaError, MskIam, Oidc,
-    ProvidingToken, Tls, TokenProvider, WallClock,
+    Assertion, AwsCredentials, BearerToken, Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, MskIam,
+    Oidc, ProvidingToken, Tls, TokenProvider, WallClock,
 };
 use rcgen::KeyPair;
 use tokio::time::sleep;
@@ -234,9 +234,29 @@ fn private_keys_are_not_seen() {
         log.show(&assertion);
         log.show(&Oidc::jwt_bearer("https://a", assertion));
 
+        // A key whose line ends were lost, one that was cut, and one of an unknown kind.
+        let authority = rcgen::generate_simple_self_signed(["a".to_owned()]).expect("a certificate").cert.pem();
+        let joined = pem.replace('\n', " ");
+        for torn in [&*joined, &joined.replace(' ', "\\n"), &pem[..pem.len() - 30], &pem.replace("END P", "END X")] {
+            let tls = Tls::new().roots_pem(&authority).identity_pem(&authority, torn);
+            log.show(&tls);
+            log.show(&Kafka::builder("a:1").tls(tls).environment(Environment::through(Nowhere)).connect().await);
+            let torn = Tls::new().roots_pem(&authority).identity_pem(torn, torn);
+            log.tell(&Kafka::builder("a:1").tls(torn).connect().await.expect_err("no certificate"));
+            let torn = Tls::new().roots_pem(torn_roots(&pem));
+            log.tell(&Kafka::builder("a:1").tls(torn).connect().await.expect_err("no certificate"));
+        }
         let seen = log.0.lock().expect("nobody panicked").clone();
+        let decimal = format!("{:?}", inner.as_bytes());
+        assert!(!seen.contains(&decimal[1..40]), "{seen}");
+        assert!(!seen.contains("[80, 82, 73"), "{seen}");
         assert!(!seen.contains(&inner) && !seen.contains("PRIVATE KEY-----"), "{seen}");
     });
+}
+
+/// A key where a certificate should be, on one line.
+fn torn_roots(key: &str) -> String {
+    key.replace('\n', " ").replace("PRIVATE KEY", "CERTIFICATE")
 }
 
 /// Java's names, URLs and the environment: wrong values are told without them.
@@ -254,6 +274,24 @@ fn settings_are_not_seen() {
             log.tell(&Kafka::from_properties(&wrong).expect_err("something is wrong"));
         }
         log.show(&Kafka::builder(format!("kafka://alice:{SECRET}@a:1")));
+        for typo in ["kafka+ssl", "KAFKA", "Kafka+TLS", "kafka+sssl", "SASL_SSL", "http"] {
+            say_url(&log, &format!("{typo}://alice:{SECRET}@a:1")).await;
+            say_url(&log, &format!("{typo}://alice:{SECRET}@a")).await;
+        }
+        for front in ["", "kafka:", "kafka:/", "kafka//", "b:2,"] {
+            say_url(&log, &format!("{front}alice:{SECRET}@a:1")).await;
+        }
+        say_url(&log, &format!("kafka://alice:?{SECRET}@a:1")).await;
+        say_url(&log, &format!("kafka://alice:,{SECRET}@a:1")).await;
+        say_url(&log, &format!("kafak+tls://a:1/?ssl.key.password={SECRET}")).await;
+        say_url(&log, &format!("a:1/?ssl.key.password=x,{SECRET}")).await;
+        let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+        let kafka = client(&fake).connect().await.expect("it is there");
+        for servers in ["kafka://", "SSL://", ""] {
+            let servers = format!("{servers}alice:{SECRET}@a:1");
+            log.tell(&kafka.update_seed_brokers(&servers).expect_err("no list of servers"));
+            log.show(&Kafka::from_properties(&format!("bootstrap.servers={servers}")));
+        }
         let mut said = String::new();
         for wrong in ["path", "?sasl.mechanism=NONE", "?x"] {
             let error = Kafka::builder(format!("kafka://alice:{SECRET}@a:1/{wrong}")).connect().await;
@@ -262,6 +300,55 @@ fn settings_are_not_seen() {
             log.tell(&error);
         }
         assert!(said.contains("path"), "{said}");
+    });
+}
+
+/// Shows what becomes of a URL, whether it is a good one or not.
+async fn say_url(log: &Log, url: &str) {
+    let builder = Kafka::builder(url).bootstrap_timeout(Duration::from_millis(10));
+    let builder = builder.environment(Environment::through(Nowhere));
+    log.show(&builder);
+    if let Err(error) = builder.connect().await {
+        log.tell(&error);
+    }
+}
+
+/// A network without brokers.
+struct Nowhere;
+
+impl Connect for Nowhere {
+    fn connect<'a>(&'a self, _: &'a str, _: u16) -> Connecting<'a> {
+        Box::pin(std::future::ready(Err(std::io::ErrorKind::ConnectionRefused.into())))
+    }
+}
+
+/// What is wrong with a login module is told without the words that may be its password.
+#[test]
+fn a_torn_login_module_is_not_seen() {
+    unseen(async |log| {
+        let head = "bootstrap.servers=a:1\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=";
+        for jaas in [
+            format!("x.PlainLoginModule required username=a password=my {SECRET};"),
+            format!("x.PlainLoginModule required username=a password=my\"{SECRET}\";"),
+            format!("x.PlainLoginModule required username=\"a\" password=\"x\"{SECRET}\";"),
+            format!("x.PlainLoginModule required username=\"a\" password=\"x\"{SECRET}=;"),
+            format!("x.PlainLoginModule required username='a' password='it's{SECRET}';"),
+            format!("x.PlainLoginModule required {SECRET};"),
+            format!("x.PlainLoginModule {SECRET};"),
+            format!("x.{SECRET} required;"),
+            format!("{SECRET} required;"),
+            format!("alice {SECRET}"),
+            SECRET.to_owned(),
+        ] {
+            log.tell(&Kafka::from_properties(&format!("{head}{jaas}")).expect_err("it is torn"));
+        }
+        // Lines that nothing joins are names of properties, as Java has it.
+        let torn =
+            format!("bootstrap.servers=a:1\nssl.keystore.key=-----BEGIN PRIVATE KEY-----\n{SECRET}\n  {SECRET}=\n");
+        log.show(&Kafka::from_properties(&torn));
+        let path = format!("/no/such/-----BEGIN PRIVATE KEY-----\n{SECRET}");
+        log.show(&Tls::new().identity_files(&path, &path));
+        log.tell(&Kafka::builder("a:1").tls(Tls::new().roots_file(&path)).connect().await.expect_err("no such file"));
     });
 }
 
