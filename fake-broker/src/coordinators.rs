@@ -9,6 +9,7 @@ pub(crate) mod log;
 use krafka_protocol::Str;
 
 use crate::configs::Overrides;
+use crate::java;
 use crate::state::State;
 
 /// The internal topic whose partitions' leaders coordinate groups.
@@ -110,8 +111,7 @@ pub(crate) fn is_internal(topic: &str) -> bool {
 
 /// The partition of the internal topic that keeps a key: Java's hash of the string, made positive as Kafka makes it.
 pub(crate) fn partition_for(key: &str) -> i32 {
-    let hash = key.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
-    hash.checked_abs().unwrap_or(0) % PARTITIONS
+    java::hash(key).checked_abs().unwrap_or(0) % PARTITIONS
 }
 
 #[cfg(test)]

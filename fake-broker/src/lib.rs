@@ -52,6 +52,7 @@ mod groups;
 mod handle;
 mod handlers;
 mod history;
+mod java;
 mod json_words;
 mod links;
 mod listeners;

@@ -41,7 +41,6 @@ pub use view::{GroupKind, GroupState, GroupView, MemberView};
 use crate::config::Config;
 use crate::context::{Context, Outcome, RequestId};
 use crate::coordinators::{self, CoordinatorKind};
-use crate::faults::KafkaVersion;
 use crate::purgatory::Waiting;
 use crate::rng::Rng;
 use crate::security::acls::Operation;
@@ -165,11 +164,6 @@ pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant)
         groups.reload(&image, group, now);
         settle(state, group, now);
     }
-}
-
-/// The Kafka that a node looks like.
-fn version_of(state: &State, node: i32) -> KafkaVersion {
-    state.nodes.find(node).map(|node| node.version).unwrap_or_default()
 }
 
 /// Follows up on what has happened in a group: answers those whose wait is over, and sets the group's next timer.

@@ -5,7 +5,7 @@ use krafka_protocol::api::consumer_group_describe::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
-use super::operations;
+use super::{described, operations};
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
 use crate::features::GROUP_VERSION;
@@ -19,7 +19,11 @@ pub(crate) fn handle(
     request: &ConsumerGroupDescribeRequest,
 ) -> Outcome<ConsumerGroupDescribeResponse> {
     let describe = |id: &Str| describe(state, cx, id, request.include_authorized_operations);
-    let groups = request.group_ids.iter().map(describe).collect();
+    let groups = if state.is_on(GROUP_VERSION) {
+        described::in_order(&request.group_ids).map(describe).collect()
+    } else {
+        request.group_ids.iter().map(describe).collect()
+    };
     Outcome::Reply(ConsumerGroupDescribeResponse { groups, ..ConsumerGroupDescribeResponse::default() })
 }
 

@@ -9,7 +9,6 @@ use crate::features::GROUP_VERSION;
 use crate::groups::{self, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
-use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -24,7 +23,7 @@ pub(crate) fn handle(
         });
     }
     let answer = match refusal(state, cx, request) {
-        Some(error) => Err(Refusal::new(error, words(error))),
+        Some(error) => Err(Refusal::new(error, String::new())),
         None => {
             let (groups, image) = groups::at(state, cx.node);
             groups.consumer_heartbeat(&image, &cx.into(), request, cx.now)
@@ -33,7 +32,7 @@ pub(crate) fn handle(
     groups::settle(state, &request.group_id, cx.now);
     Outcome::Reply(answer.unwrap_or_else(|refusal| ConsumerGroupHeartbeatResponse {
         error_code: refusal.error.0,
-        error_message: Some(Str::from(refusal.message)),
+        error_message: (!refusal.message.is_empty()).then(|| Str::from(refusal.message)),
         ..ConsumerGroupHeartbeatResponse::default()
     }))
 }

@@ -59,19 +59,7 @@ fn create(
     if let Some(code) = cx.topic_error(state, Operation::Create, &topic.name) {
         return Err((code, "Authorization failed.".to_owned()));
     }
-    if *topic.name == *METADATA_TOPIC {
-        let text = format!("Creation of internal topic {METADATA_TOPIC} is prohibited.");
-        return Err((ErrorCode::INVALID_REQUEST, text));
-    }
-    topics::validate_name(&topic.name).map_err(|text| (ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;
-    if state.topics.by_name(&topic.name).is_some() {
-        return Err((ErrorCode::TOPIC_ALREADY_EXISTS, format!("Topic '{}' already exists.", topic.name)));
-    }
-    if let Some(other) = state.topics.colliding(&topic.name) {
-        return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, topics::collision(&topic.name, other)));
-    }
-    let given = configs(state, topic)?;
-    let assignments = if topic.assignments.is_empty() { place(state, topic)? } else { manual(state, topic)? };
+    let (assignments, given) = plan(state, topic)?;
 
     let configs = describe(state, cx, &given);
     let num_partitions = i32::try_from(assignments.len()).unwrap_or(i32::MAX);
@@ -102,6 +90,24 @@ fn create(
         error_message: None,
         ..CreatableTopicResult::default()
     })
+}
+
+/// What a topic would be like, if it may be as it is asked for: the replicas of each partition, and its configs.
+pub(super) fn plan(state: &State, topic: &CreatableTopic) -> Result<(Vec<Vec<i32>>, Overrides), Refusal> {
+    if *topic.name == *METADATA_TOPIC {
+        let text = format!("Creation of internal topic {METADATA_TOPIC} is prohibited.");
+        return Err((ErrorCode::INVALID_REQUEST, text));
+    }
+    topics::validate_name(&topic.name).map_err(|text| (ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;
+    if state.topics.by_name(&topic.name).is_some() {
+        return Err((ErrorCode::TOPIC_ALREADY_EXISTS, format!("Topic '{}' already exists.", topic.name)));
+    }
+    if let Some(other) = state.topics.colliding(&topic.name) {
+        return Err((ErrorCode::INVALID_TOPIC_EXCEPTION, topics::collision(&topic.name, other)));
+    }
+    let given = configs(state, topic)?;
+    let assignments = if topic.assignments.is_empty() { place(state, topic)? } else { manual(state, topic)? };
+    Ok((assignments, given))
 }
 
 /// Places the replicas of as many partitions as asked for.

@@ -1,4 +1,4 @@
-//! What the descriptions of share and of streams groups have in common: whom they tell of a group, and why not.
+//! What the descriptions of groups have in common: whom they tell of a group, and why not.
 
 use krafka_protocol::{ErrorCode, Str};
 
@@ -8,12 +8,11 @@ use crate::security::acls::Operation;
 use crate::state::State;
 use crate::words::words;
 
-/// The ids that are asked for, in their order, each once.
-pub(super) fn each_once(ids: &[Str]) -> Vec<Str> {
-    let mut ids = ids.to_vec();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
+/// The ids that are asked for, in the order in which they are answered: one that is no id comes first, as nobody has to
+/// be asked about it. Who asks twice is answered twice.
+pub(super) fn in_order(ids: &[Str]) -> impl Iterator<Item = &Str> {
+    let (empty, rest): (Vec<&Str>, Vec<&Str>) = ids.iter().partition(|id| id.is_empty());
+    empty.into_iter().chain(rest)
 }
 
 /// Why a group is not told, whether or not there is one of that id.

@@ -23,8 +23,8 @@ pub(crate) fn handle(
         let groups = request.group_ids.iter().map(|id| refused(id, (ErrorCode::UNSUPPORTED_VERSION, None))).collect();
         return Outcome::Reply(ShareGroupDescribeResponse { groups, ..Default::default() });
     }
-    let ids = described::each_once(&request.group_ids);
-    let groups = ids.iter().map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
+    let ids = described::in_order(&request.group_ids);
+    let groups = ids.map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
     Outcome::Reply(ShareGroupDescribeResponse { groups, ..ShareGroupDescribeResponse::default() })
 }
 

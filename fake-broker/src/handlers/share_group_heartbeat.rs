@@ -84,10 +84,14 @@ fn answer(
 
 /// What a heartbeat must have, in Kafka's words.
 fn check(request: &ShareGroupHeartbeatRequest) -> Result<(), &'static str> {
-    if request.group_id.is_empty() {
+    let is_blank = |text: &Str| text.trim().is_empty();
+    if is_blank(&request.member_id) {
+        return Err("MemberId can't be empty.");
+    }
+    if is_blank(&request.group_id) {
         return Err("GroupId can't be empty.");
     }
-    if request.rack_id.as_ref().is_some_and(|rack| rack.is_empty()) {
+    if request.rack_id.as_ref().is_some_and(is_blank) {
         return Err("RackId can't be empty.");
     }
     if request.member_epoch == JOIN_EPOCH && request.subscribed_topic_names.as_ref().is_none_or(Vec::is_empty) {

@@ -14,7 +14,7 @@ use krafka_protocol::{ErrorCode, Str};
 use super::{described, operations};
 use crate::context::{Context, Outcome};
 use crate::features::STREAMS_VERSION;
-use crate::groups::streams::{self, InternalTopic, Member, StreamsGroup, Tasks};
+use crate::groups::streams::{self, Member, Shown, StreamsGroup, Tasks};
 use crate::state::State;
 
 pub(crate) fn handle(
@@ -26,8 +26,8 @@ pub(crate) fn handle(
         let groups = request.group_ids.iter().map(|id| refused(id, (ErrorCode::UNSUPPORTED_VERSION, None))).collect();
         return Outcome::Reply(StreamsGroupDescribeResponse { groups, ..Default::default() });
     }
-    let ids = described::each_once(&request.group_ids);
-    let groups = ids.iter().map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
+    let ids = described::in_order(&request.group_ids);
+    let groups = ids.map(|id| describe(state, cx, id, request.include_authorized_operations)).collect();
     Outcome::Reply(StreamsGroupDescribeResponse { groups, ..StreamsGroupDescribeResponse::default() })
 }
 
@@ -41,8 +41,8 @@ fn refused(id: &Str, (code, message): (ErrorCode, Option<String>)) -> DescribedG
 }
 
 fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> DescribedGroup {
-    if let Some(refusal) = described::refusal(state, cx, id) {
-        return refused(id, refusal);
+    if let Some((code, _)) = described::refusal(state, cx, id) {
+        return refused(id, (code, None));
     }
     let Some(group) = streams::group(state, id) else {
         return refused(id, described::missing(id, streams::other_kind(state, id)));
@@ -62,25 +62,40 @@ fn describe(state: &State, cx: &Context, id: &Str, with_operations: bool) -> Des
 
 fn topology(group: &StreamsGroup) -> Option<Topology> {
     let topology = group.topology.as_ref()?;
-    // Topics whose numbers of partitions follow from others are shown with them once they are known.
-    let info = |(name, topic): (&Str, &InternalTopic)| TopicInfo {
-        name: name.clone(),
-        partitions: group.configured.internal.get(name).copied().unwrap_or(topic.partitions),
-        replication_factor: topic.replication_factor,
-        topic_configs: topic
-            .configs
-            .iter()
-            .map(|(key, value)| KeyValue { key: key.clone(), value: value.clone() })
-            .collect(),
+    // Topics whose numbers of partitions follow from others are shown with them once all topics are there.
+    let is_known = group.shows_configured == Shown::Yes && group.configured.is_ready();
+    let known = |name: &Str| group.configured.internal.get(name).copied().filter(|_| is_known);
+    let infos = |told: &[told::TopicInfo]| {
+        let mut infos: Vec<TopicInfo> = told.iter().map(|topic| info(topic, known(&topic.name))).collect();
+        infos.sort_by(|one, other| one.name.cmp(&other.name));
+        infos
     };
     let parts = topology.subtopologies.iter().map(|(id, part)| Subtopology {
         subtopology_id: id.clone(),
-        source_topics: part.sources.iter().cloned().collect(),
-        repartition_sink_topics: part.sinks.iter().cloned().collect(),
-        state_changelog_topics: part.changelogs.iter().map(info).collect(),
-        repartition_source_topics: part.repartition.iter().map(info).collect(),
+        source_topics: sorted(part.sources()),
+        repartition_sink_topics: sorted(part.sinks()),
+        state_changelog_topics: infos(part.changelogs()),
+        repartition_source_topics: infos(part.repartition()),
     });
     Some(Topology { epoch: topology.epoch, subtopologies: Some(parts.collect()) })
+}
+
+fn info(topic: &told::TopicInfo, partitions: Option<i32>) -> TopicInfo {
+    let configs = topic.topic_configs.iter();
+    TopicInfo {
+        name: topic.name.clone(),
+        partitions: partitions.unwrap_or(topic.partitions),
+        replication_factor: topic.replication_factor,
+        topic_configs: configs
+            .map(|config| KeyValue { key: config.key.clone(), value: config.value.clone() })
+            .collect(),
+    }
+}
+
+fn sorted(names: &[Str]) -> Vec<Str> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names
 }
 
 fn describe_member(group: &StreamsGroup, id: &Str, member: &Member) -> DescribedMember {

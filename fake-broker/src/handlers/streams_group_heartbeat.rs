@@ -3,20 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use krafka_protocol::api::create_topics::{CreatableTopic, CreatableTopicConfig};
 use krafka_protocol::api::streams_group_heartbeat::{
     EndpointToPartitions, Status, StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, TaskIds, TopicPartition,
 };
 use krafka_protocol::{ErrorCode, Str};
 
+use super::create_topics;
 use crate::context::{Context, Outcome};
+use crate::coordinators;
 use crate::features::STREAMS_VERSION;
-use crate::groups::streams::{
-    self, Beaten, Delay, InternalTopic, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, StreamsGroup, Task,
-};
+use crate::groups::streams::{self, Beaten, Delay, InternalTopic, JOIN_EPOCH, LEAVE_STATIC_EPOCH, StreamsGroup, Task};
 use crate::groups::{self, Caller, Image, Refusal};
 use crate::security::acls::Operation;
 use crate::state::State;
-use crate::words::words;
+use crate::topics;
 
 /// Kafka's default of `group.streams.task.offset.interval.ms`.
 const TASK_OFFSET_INTERVAL_MS: i32 = 60_000;
@@ -41,8 +42,7 @@ pub(crate) fn handle(
     }
     Outcome::Reply(answer(state, cx, request).unwrap_or_else(|refusal| StreamsGroupHeartbeatResponse {
         error_code: refusal.error.0,
-        error_message: Some(Str::from(refusal.message)),
-        status: None,
+        error_message: (!refusal.message.is_empty()).then(|| Str::from(refusal.message)),
         ..StreamsGroupHeartbeatResponse::default()
     }))
 }
@@ -52,17 +52,12 @@ fn answer(
     cx: &Context,
     request: &StreamsGroupHeartbeatRequest,
 ) -> Result<StreamsGroupHeartbeatResponse, Refusal> {
-    let of_code = |code: ErrorCode| Refusal::new(code, words(code));
+    let of_code = |code: ErrorCode| Refusal::new(code, String::new());
     if let Some(code) = cx.group_error(state, Operation::Read, &request.group_id) {
         return Err(of_code(code));
     }
-    let parts = request.topology.iter().flat_map(|topology| &topology.subtopologies);
-    for topic in parts.flat_map(|part| &part.source_topics) {
-        if let Some(code) = cx.topic_error(state, Operation::Describe, topic) {
-            return Err(of_code(code));
-        }
-    }
-    check(request).map_err(|reason| Refusal::new(ErrorCode::INVALID_REQUEST, reason))?;
+    check_topics(state, cx, request)?;
+    check(request)?;
     if let Some(code) = groups::not_coordinator(state, cx, &request.group_id) {
         return Err(of_code(code));
     }
@@ -71,14 +66,11 @@ fn answer(
         return Ok(StreamsGroupHeartbeatResponse {
             member_id: request.member_id.clone(),
             member_epoch: request.member_epoch,
-            status: None,
             ..StreamsGroupHeartbeatResponse::default()
         });
     }
     let beaten = streams::heartbeat(state, cx.node, &Caller::from(cx), request, cx.now)?;
-    for (name, partitions, topic) in &beaten.missing {
-        create(state, cx, name, *partitions, topic);
-    }
+    let note = create(state, cx, &request.group_id, &beaten.missing);
     let interval = streams::heartbeat_interval(state, &request.group_id);
     let Some(group) = streams::group(state, &request.group_id) else {
         return Err(of_code(ErrorCode::GROUP_ID_NOT_FOUND));
@@ -86,7 +78,6 @@ fn answer(
     let Some(member) = group.members.get(&request.member_id) else {
         return Err(of_code(ErrorCode::UNKNOWN_MEMBER_ID));
     };
-    let status = statuses(group, member.about.topology_epoch, beaten.delay);
     let tells = |tasks: &BTreeSet<Task>| beaten.tells_tasks.then(|| task_ids(tasks));
     let image = Image::of(&state.topics, &state.nodes, cx.node);
     Ok(StreamsGroupHeartbeatResponse {
@@ -95,7 +86,7 @@ fn answer(
         heartbeat_interval_ms: i32::try_from(interval.as_millis()).unwrap_or(i32::MAX),
         task_offset_interval_ms: TASK_OFFSET_INTERVAL_MS,
         acceptable_recovery_lag: ACCEPTABLE_RECOVERY_LAG,
-        status: (!status.is_empty()).then_some(status),
+        status: Some(statuses(group, member.about.topology_epoch, beaten.delay, note)),
         active_tasks: tells(&member.tasks.active),
         standby_tasks: tells(&member.tasks.standby),
         warmup_tasks: tells(&member.tasks.warmup),
@@ -106,70 +97,124 @@ fn answer(
     })
 }
 
-/// What a heartbeat must have, in Kafka's words.
-fn check(request: &StreamsGroupHeartbeatRequest) -> Result<(), String> {
-    let is_empty = |text: &Option<Str>| text.as_ref().is_some_and(|text| text.is_empty());
-    if request.group_id.is_empty() {
-        return Err("GroupId can't be empty.".to_owned());
+/// The topics of a topology come first of all: they must be the application's own, have names that can be, and be seen
+/// by the client.
+fn check_topics(state: &State, cx: &Context, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refusal> {
+    let mut seen = BTreeSet::new();
+    let parts = request.topology.iter().flat_map(|topology| &topology.subtopologies);
+    let names: Vec<&str> =
+        parts.flat_map(streams::topics).filter(|name| seen.insert(*name)).map(|name| &**name).collect();
+    let those = |is: &dyn Fn(&str) -> bool| -> Vec<&str> { names.iter().copied().filter(|name| is(name)).collect() };
+    let internal = those(&coordinators::is_internal);
+    if !internal.is_empty() {
+        let topics = internal.join(",");
+        let reason = format!("Use of Kafka internal topics {topics} in a Kafka Streams topology is prohibited.");
+        return Err(Refusal::new(ErrorCode::STREAMS_INVALID_TOPOLOGY, reason));
     }
-    if request.member_id.is_empty() {
-        return Err("MemberId can't be empty.".to_owned());
+    let wrong = those(&|name| topics::validate_name(name).is_err());
+    if !wrong.is_empty() {
+        let reason = format!("Topic names {} are not valid topic names.", wrong.join(","));
+        return Err(Refusal::new(ErrorCode::STREAMS_INVALID_TOPOLOGY, reason));
     }
-    if is_empty(&request.instance_id) {
-        return Err("InstanceId can't be empty.".to_owned());
+    match names.into_iter().find_map(|name| cx.topic_error(state, Operation::Describe, name)) {
+        Some(code) => Err(Refusal::new(code, String::new())),
+        None => Ok(()),
     }
-    if is_empty(&request.rack_id) {
-        return Err("RackId can't be empty.".to_owned());
+}
+
+/// What a heartbeat must have, in Kafka's words and in its order.
+fn check(request: &StreamsGroupHeartbeatRequest) -> Result<(), Refusal> {
+    let invalid = |reason: &str| Err(Refusal::new(ErrorCode::INVALID_REQUEST, reason));
+    let parts = || request.topology.iter().flat_map(|topology| &topology.subtopologies);
+    if parts().any(|part| !part.source_topic_regex.is_empty()) {
+        return invalid("Regular expressions for source topics are not supported yet.");
     }
+    let texts = [
+        ("MemberId", Some(&request.member_id)),
+        ("GroupId", Some(&request.group_id)),
+        ("InstanceId", request.instance_id.as_ref()),
+        ("RackId", request.rack_id.as_ref()),
+    ];
+    if let Some((name, _)) = texts.iter().find(|(_, text)| text.is_some_and(|text| text.trim().is_empty())) {
+        return invalid(&format!("{name} can't be empty."));
+    }
+    let tasks = [
+        ("ActiveTasks", &request.active_tasks),
+        ("StandbyTasks", &request.standby_tasks),
+        ("WarmupTasks", &request.warmup_tasks),
+    ];
     match request.member_epoch {
         JOIN_EPOCH => {
             if request.rebalance_timeout_ms == -1 {
-                return Err("RebalanceTimeoutMs must be provided in first request.".to_owned());
+                return invalid("RebalanceTimeoutMs must be provided in first request.");
+            }
+            if let Some((name, _)) = tasks.iter().find(|(_, tasks)| tasks.as_ref().is_none_or(|told| !told.is_empty()))
+            {
+                return invalid(&format!("{name} must be empty when (re-)joining."));
             }
             if request.topology.is_none() {
-                return Err("Topology must be non-null when (re-)joining.".to_owned());
+                return invalid("Topology must be non-null when (re-)joining.");
             }
-            let told = [
-                ("ActiveTasks", &request.active_tasks),
-                ("StandbyTasks", &request.standby_tasks),
-                ("WarmupTasks", &request.warmup_tasks),
-            ];
-            for (name, tasks) in told {
-                if tasks.as_ref().is_none_or(|tasks| !tasks.is_empty()) {
-                    return Err(format!("{name} must be empty when (re-)joining."));
-                }
+            if let Some(topic) = parts().flat_map(|part| &part.state_changelog_topics).find(|it| it.partitions != 0) {
+                let reason = format!(
+                    "Changelog topic {} must have an undefined partition count, but it is set to {}.",
+                    topic.name, topic.partitions
+                );
+                return Err(Refusal::new(ErrorCode::STREAMS_INVALID_TOPOLOGY, reason));
             }
         }
-        LEAVE_STATIC_EPOCH if request.instance_id.is_none() => return Err("InstanceId can't be null.".to_owned()),
-        LEAVE_STATIC_EPOCH | LEAVE_EPOCH => {}
+        LEAVE_STATIC_EPOCH if request.instance_id.is_none() => return invalid("InstanceId can't be null."),
         epoch if epoch < LEAVE_STATIC_EPOCH => {
-            return Err(format!("MemberEpoch is {epoch}, but must be greater than or equal to -2."));
-        }
-        _ if request.topology.is_some() => {
-            return Err("Topology can only be provided when (re-)joining.".to_owned());
+            return invalid(&format!("MemberEpoch is {epoch}, but must be greater than or equal to -2."));
         }
         _ => {}
+    }
+    let told = tasks.iter().filter(|(_, tasks)| tasks.is_some()).count();
+    if told > 0 && told < tasks.len() {
+        return invalid("If one task-type is non-null, all must be non-null.");
+    }
+    if request.member_epoch != JOIN_EPOCH && request.topology.is_some() {
+        return invalid("Topology can only be provided when (re-)joining.");
     }
     Ok(())
 }
 
-/// Creates a topic inside the application, if the client may.
-fn create(state: &mut State, cx: &Context, name: &Str, partitions: i32, topic: &InternalTopic) {
-    if state.topics.by_name(name).is_some() || cx.topic_error(state, Operation::Create, name).is_some() {
-        return;
+/// Creates topics inside the application, all or none, if the client may. Says why some of them are not there.
+fn create(state: &mut State, cx: &Context, group: &Str, missing: &[InternalTopic]) -> Option<String> {
+    let denied: Vec<&str> = missing
+        .iter()
+        .map(|topic| &*topic.name)
+        .filter(|name| cx.topic_error(state, Operation::Create, name).is_some())
+        .collect();
+    if !denied.is_empty() {
+        return Some(format!("Unauthorized to CREATE on topics {}.", denied.join(", ")));
     }
-    let replicas = match topic.replication_factor {
-        ..=0 => state.config.replication_factor,
-        replicas => replicas,
-    };
-    let assignments = (0..partitions).map(|index| state.place(index, replicas)).collect();
-    if state.check_topic_configs(&topic.configs).is_ok() {
-        state.add_topic_on(name.clone(), assignments, topic.configs.clone());
+    // What fails now is told from the next heartbeat on.
+    let failed_before = streams::told_failures(state, group, cx.now);
+    for topic in missing {
+        let configs = topic
+            .configs
+            .iter()
+            .map(|(name, value)| CreatableTopicConfig { name: name.clone(), value: Some(value.clone()) });
+        let asked = CreatableTopic {
+            name: topic.name.clone(),
+            num_partitions: topic.partitions,
+            replication_factor: if topic.replication_factor == 0 { -1 } else { topic.replication_factor },
+            configs: configs.collect(),
+            ..CreatableTopic::default()
+        };
+        match create_topics::plan(state, &asked) {
+            Ok((assignments, configs)) => {
+                state.add_topic_on(topic.name.clone(), assignments, configs);
+            }
+            Err((_, reason)) => streams::creation_failed(state, group, &topic.name, reason, cx.now),
+        }
     }
+    failed_before.filter(|_| !missing.is_empty())
 }
 
 /// What the member is told of the group.
-fn statuses(group: &StreamsGroup, topology_epoch: i32, delay: Option<Delay>) -> Vec<Status> {
+fn statuses(group: &StreamsGroup, topology_epoch: i32, delay: Option<Delay>, note: Option<String>) -> Vec<Status> {
     let mut statuses = Vec::new();
     let mut tell = |status_code, detail: String| statuses.push(Status { status_code, status_detail: detail.into() });
     if let Some(topology) = group.topology.as_ref().filter(|topology| topology_epoch < topology.epoch) {
@@ -192,7 +237,8 @@ fn statuses(group: &StreamsGroup, topology_epoch: i32, delay: Option<Delay>) -> 
         None => {}
     }
     if let Some(problem) = &group.configured.problem {
-        tell(problem.status, problem.detail.clone());
+        let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+        tell(problem.status, format!("{}{note}", problem.detail));
     }
     if let Some(member) = &group.shutdown_by {
         let detail = format!(

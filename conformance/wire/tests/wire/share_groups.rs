@@ -72,8 +72,11 @@ fn heartbeats_that_make_no_sense_are_refused() {
         let mut member = ShareMember::new(&target, &group, &topic, "m1").await;
         let topics = Some(vec![topic.name.clone()]);
         let good = ShareGroupHeartbeatRequest { subscribed_topic_names: topics, ..member.heartbeat(0) };
-        let (empty, long) = (Str::default(), Str::from("x".repeat(37)));
+        let (empty, long, blank) = (Str::default(), Str::from("x".repeat(37)), Str::from_static(" \t"));
         let cases = [
+            (ShareGroupHeartbeatRequest { group_id: blank.clone(), ..good.clone() }, "INVALID_REQUEST"),
+            (ShareGroupHeartbeatRequest { member_id: blank.clone(), ..good.clone() }, "INVALID_REQUEST"),
+            (ShareGroupHeartbeatRequest { rack_id: Some(blank), ..good.clone() }, "INVALID_REQUEST"),
             (ShareGroupHeartbeatRequest { group_id: empty.clone(), ..good.clone() }, "INVALID_REQUEST"),
             (ShareGroupHeartbeatRequest { member_id: empty.clone(), ..good.clone() }, "INVALID_REQUEST"),
             (ShareGroupHeartbeatRequest { member_id: long, ..good.clone() }, "INVALID_REQUEST"),

@@ -13,6 +13,7 @@ use krafka_protocol::api::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
 };
+use krafka_protocol::api::share_group_describe::ShareGroupDescribeRequest;
 use krafka_protocol::{ApiKey, ErrorCode, Message, Reader, Str, decode_response_header};
 
 use crate::records::{batch, written};
@@ -214,5 +215,92 @@ fn offsets_are_deleted_for_empty_groups() {
         assert_eq!(with_members, ["NON_EMPTY_GROUP"]);
         assert_eq!((first, second), (vec!["NONE", "UNKNOWN_TOPIC_OR_PARTITION"], vec!["UNKNOWN_TOPIC_OR_PARTITION"]));
         assert_eq!(left, []);
+    });
+}
+
+/// What a group is asked for twice it tells once, topics that are not there last; partitions that cannot be, or none at
+/// all, are more than Kafka looks at, and so are any of a group without a name.
+#[test]
+fn each_partition_is_described_once() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_4, "descriptions of groups that do not trip over each other").await;
+        let (group, topic, nosuch) = (target.fresh("share"), target.topic(2).await, target.fresh("nosuch"));
+        let mut wire = target.coordinator(&group).await;
+        let asked = |name: &Str, partitions: &[i32]| DescribeShareGroupOffsetsRequestTopic {
+            topic_name: name.clone(),
+            partitions: partitions.to_vec(),
+        };
+        let of = |group: &Str, topics| DescribeShareGroupOffsetsRequestGroup {
+            group_id: group.clone(),
+            topics: Some(topics),
+        };
+        let twice = vec![asked(&nosuch, &[0]), asked(&topic.name, &[1, 1]), asked(&topic.name, &[0])];
+        let groups = vec![
+            of(&group, twice),
+            of(&group, vec![asked(&topic.name, &[0, -1])]),
+            of(&group, vec![asked(&topic.name, &[])]),
+            of(&Str::default(), vec![asked(&topic.name, &[0])]),
+        ];
+
+        let groups = wire.call(DescribeShareGroupOffsetsRequest { groups }, 1).await.groups;
+
+        let codes: Vec<_> = groups.iter().map(|group| ErrorCode(group.error_code).name()).collect();
+        let trip = "UNKNOWN_SERVER_ERROR";
+        assert_eq!(codes, ["NONE", trip, trip, trip]);
+        let told: Vec<(&Str, Vec<i32>)> = groups[0]
+            .topics
+            .iter()
+            .map(|topic| {
+                (&topic.topic_name, topic.partitions.iter().map(|partition| partition.partition_index).collect())
+            })
+            .collect();
+        assert_eq!(told, [(&topic.name, vec![0, 1]), (&nosuch, vec![0])]);
+    });
+}
+
+/// New offsets are no change of the group: its epochs stay. Where nothing is kept no group is made.
+#[test]
+fn altering_offsets_leaves_the_epochs() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_3, "groups that begin at epoch 1").await;
+        let (group, topic) = (target.fresh("share"), target.topic(1).await);
+        let mut wire = target.coordinator(&group).await;
+        let epochs = async |wire: &mut Wire| {
+            let request = ShareGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() };
+            let told = wire.call(request, 1).await.groups.remove(0);
+            (ErrorCode(told.error_code).name(), told.group_epoch, told.assignment_epoch)
+        };
+
+        alter(&mut wire, &group, &target.fresh("nosuch"), &[(0, 1)]).await;
+        let nothing_kept = epochs(&mut wire).await;
+        alter(&mut wire, &group, &topic.name, &[(0, 1)]).await;
+        let made = epochs(&mut wire).await;
+        alter(&mut wire, &group, &topic.name, &[(0, 2)]).await;
+        let again = epochs(&mut wire).await;
+
+        assert_eq!(nothing_kept, ("GROUP_ID_NOT_FOUND", 0, 0));
+        assert_eq!((made, again), (("NONE", 1, 1), ("NONE", 1, 1)));
+    });
+}
+
+/// Answers come in an order of their own: refusals of topics that are not there first when offsets are changed, and
+/// last when they are deleted. A topic that is deleted twice is answered once.
+#[test]
+fn refusals_come_first_or_last() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_2, "DescribeShareGroupOffsets 1").await;
+        let (group, topic, nosuch) = (target.fresh("share"), target.topic(1).await, target.fresh("nosuch"));
+        let mut wire = target.coordinator(&group).await;
+        let topic_of = |name: &Str| AlterShareGroupOffsetsRequestTopic {
+            topic_name: name.clone(),
+            partitions: vec![AlterShareGroupOffsetsRequestPartition { partition_index: 0, start_offset: 1 }],
+        };
+        let topics = vec![topic_of(&topic.name), topic_of(&nosuch)];
+
+        let altered = wire.call(AlterShareGroupOffsetsRequest { group_id: group.clone(), topics }, 0).await.responses;
+        let deleted = delete(&mut wire, &group, &[&nosuch, &topic.name, &topic.name]).await;
+
+        assert_eq!(altered.iter().map(|topic| &topic.topic_name).collect::<Vec<_>>(), [&nosuch, &topic.name]);
+        assert_eq!(deleted, ["NONE", "UNKNOWN_TOPIC_OR_PARTITION"]);
     });
 }

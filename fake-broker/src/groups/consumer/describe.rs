@@ -11,6 +11,7 @@ use krafka_protocol::{Str, Uuid};
 use super::ConsumerGroup;
 use super::classic_side::CONSUMER;
 use super::member::{Member, Partitions, partitions_of};
+use crate::faults::KafkaVersion;
 use crate::groups::image::Image;
 use crate::groups::view::{GroupKind, GroupView, MemberView};
 
@@ -62,6 +63,13 @@ impl ConsumerGroup {
 
     fn describe_member(&self, member: &Member, image: &Image<'_>) -> DescribedMember {
         let target = self.targets.get(&member.id).cloned().unwrap_or_default();
+        let mut held = partitions_of(&member.assigned);
+        // What it has to give up, and has not given up, is the member's in the eyes of Kafka 4.3 and later.
+        if image.version >= KafkaVersion::V4_3 {
+            for (topic, partitions) in partitions_of(&member.revoking) {
+                held.entry(topic).or_default().extend(partitions);
+            }
+        }
         DescribedMember {
             member_id: member.id.clone(),
             instance_id: member.instance_id.clone(),
@@ -71,7 +79,7 @@ impl ConsumerGroup {
             client_host: member.client_host.clone(),
             subscribed_topic_names: member.topics.iter().cloned().collect(),
             subscribed_topic_regex: Some(member.regex.clone().unwrap_or_default()),
-            assignment: listed(&partitions_of(&member.assigned), image),
+            assignment: listed(&held, image),
             target_assignment: listed(&target, image),
             member_type: i8::from(member.classic.is_none()),
         }

@@ -70,9 +70,10 @@ pub(crate) struct Surroundings {
 impl ShareGroup {
     /// A group without members. Kafka 4.3 and later begin at 1, and raise the epoch when the first member joins.
     pub(crate) fn new(version: KafkaVersion) -> Self {
+        let epoch = i32::from(version >= KafkaVersion::V4_3);
         Self {
-            epoch: i32::from(version >= KafkaVersion::V4_3),
-            assignment_epoch: 0,
+            epoch,
+            assignment_epoch: epoch,
             assigned_at: None,
             members: BTreeMap::new(),
             target: Assignment::new(),

@@ -42,7 +42,7 @@ pub(crate) use settings::Settings;
 use self::dead_letters::Dead;
 use self::group::Surroundings;
 use self::partition::SharePartition;
-use super::{Group, Refusal, settle, version_of};
+use super::{Group, Refusal, settle};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::KafkaVersion;
 use crate::state::State;
@@ -114,7 +114,7 @@ fn group_mut<'a>(state: &'a mut State, id: &str) -> Option<&'a mut ShareGroup> {
 
 /// A share group, which is made if it is not there; none if there is a group of another kind.
 pub(crate) fn group_or_new<'a>(state: &'a mut State, node: i32, id: &Str) -> Option<&'a mut ShareGroup> {
-    let version = version_of(state, node);
+    let version = state.version_of(node);
     let new = || Group::Share(Box::new(ShareGroup::new(version)));
     match state.groups.groups.entry(id.clone()).or_insert_with(new) {
         Group::Share(group) => Some(group),
@@ -140,7 +140,7 @@ pub(crate) fn heartbeat(
         return Err(refusal);
     }
     let settings = Settings::of(state, group_id);
-    let version = version_of(state, node);
+    let version = state.version_of(node);
     let empty = ShareGroup::new(version);
     let known = group(state, group_id);
     if known.is_none() && beat.epoch != JOIN_EPOCH {
@@ -216,7 +216,7 @@ pub(super) fn expire(state: &mut State, node: i32, group_id: &Str, now: Instant)
 
 /// Takes a member out. The leaders that it reads from hear nothing of it: its sessions end with their connections.
 fn remove_member(state: &mut State, node: i32, group_id: &Str, member: &Str) {
-    let version = version_of(state, node);
+    let version = state.version_of(node);
     if let Some(group) = group_mut(state, group_id) {
         group.remove(member, version);
     }

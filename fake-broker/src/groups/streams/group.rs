@@ -24,8 +24,6 @@ use crate::words::words;
 
 /// The epoch of a request that joins.
 pub(crate) const JOIN_EPOCH: i32 = 0;
-/// The epoch of a request that leaves.
-pub(crate) const LEAVE_EPOCH: i32 = -1;
 /// The epoch of a static member that will come back.
 pub(crate) const LEAVE_STATIC_EPOCH: i32 = -2;
 
@@ -80,12 +78,25 @@ pub(crate) struct StreamsGroup {
     pub(crate) target: BTreeMap<Str, Tasks>,
     pub(crate) topology: Option<Topology>,
     pub(crate) configured: Configured,
+    pub(crate) shows_configured: Shown,
     was_ready: bool,
     seen: BTreeMap<Str, (Uuid, i32)>,
     /// How many copies the group's config asked for when its epoch was last raised.
     standby_replicas: Option<usize>,
     pub(crate) endpoint_epoch: i32,
     pub(crate) shutdown_by: Option<Str>,
+    /// Why topics inside the application could not be created, and until when that is told.
+    pub(crate) failures: BTreeMap<Str, (String, Instant)>,
+}
+
+/// Whether descriptions show what came of comparing the topology with the topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The heartbeat that makes a group leaves it without, and so does a coordinator that is lost.
+    No,
+    /// From the next time on that something of the group is written to its log.
+    Soon,
+    Yes,
 }
 
 /// Why the assignment is not made yet.
@@ -122,11 +133,13 @@ impl StreamsGroup {
             target: BTreeMap::new(),
             topology: None,
             configured: Configured::default(),
+            shows_configured: Shown::No,
             was_ready: false,
             seen: BTreeMap::new(),
             standby_replicas: None,
             endpoint_epoch: 0,
             shutdown_by: None,
+            failures: BTreeMap::new(),
         }
     }
 
@@ -282,7 +295,7 @@ impl StreamsGroup {
     fn parts(&self) -> BTreeMap<Str, Part> {
         let is_stateful = |id: &Str| {
             let part = self.topology.as_ref().and_then(|topology| topology.subtopologies.get(id));
-            part.is_some_and(|part| !part.changelogs.is_empty())
+            part.is_some_and(|part| !part.changelogs().is_empty())
         };
         let parts = self.configured.tasks.iter().filter(|_| self.configured.is_ready());
         parts.map(|(id, &tasks)| (id.clone(), Part { tasks, is_stateful: is_stateful(id) })).collect()
@@ -353,6 +366,13 @@ impl StreamsGroup {
         }
     }
 
+    /// What a heartbeat of a member may write to the group's log.
+    pub(crate) fn written(&self, id: &Str) -> impl PartialEq + use<> {
+        let member = self.members.get(id);
+        let member = member.map(|it| (it.epoch, it.about.clone(), it.tasks.clone(), it.revoking.clone()));
+        (self.epoch, self.assignment_epoch, member)
+    }
+
     /// A static member leaves for a while.
     pub(crate) fn suspend(&mut self, id: &str) {
         if let Some(member) = self.members.get_mut(id) {
@@ -383,6 +403,8 @@ impl StreamsGroup {
             member.revoke_by = None;
         }
         (self.assigned_at, self.delayed_until, self.endpoint_epoch) = (None, None, 0);
+        self.shows_configured = Shown::No;
+        self.failures.clear();
     }
 
     /// Whether a member may commit offsets.

@@ -4,24 +4,28 @@
 //! What clients see of them is served: topologies (`topology.rs`), epochs and reconciliation (`group.rs`), the sticky
 //! assignor (`assignor.rs`).
 //!
-//! Where it differs from Kafka on purpose: topics inside the application are there as soon as they are asked for.
+//! Where it differs from Kafka on purpose: topics inside the application are there as soon as they are asked for; and
+//! what could not be created is remembered for the group, not for all groups of the node.
 
 mod assignor;
+mod counts;
 mod group;
 mod topology;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::streams_group_heartbeat::{StreamsGroupHeartbeatRequest, TaskIds};
 use krafka_protocol::{ErrorCode, Str};
 
 pub(crate) use assignor::Tasks;
-pub(crate) use group::{Delay, JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, Member, StreamsGroup};
-pub(crate) use topology::{InternalTopic, Task, Topology};
+pub(crate) use group::{Delay, JOIN_EPOCH, LEAVE_STATIC_EPOCH, Member, Shown, StreamsGroup};
+pub(crate) use topology::{InternalTopic, Task, Topology, topics};
 
 use self::group::{About, Times, no_member};
-use super::{Caller, Group, Image, Refusal, settle, version_of};
+use super::{Caller, Group, Image, Refusal, settle};
 use crate::faults::KafkaVersion;
+use crate::java;
 use crate::state::State;
 
 /// What came of a heartbeat.
@@ -33,7 +37,7 @@ pub(crate) struct Beaten {
     /// Whether the group was made by this heartbeat: its endpoints have no epoch yet.
     pub(crate) is_new: bool,
     /// The topics that are to be created.
-    pub(crate) missing: Vec<(Str, i32, InternalTopic)>,
+    pub(crate) missing: Vec<InternalTopic>,
     /// The group as it is now, for the answer: one that was refused was not taken up.
     pub(crate) endpoint_epoch: i32,
 }
@@ -93,11 +97,18 @@ pub(crate) fn heartbeat(
     let is_new = known.is_none();
     // What is refused half way leaves no trace.
     let mut group = known.cloned().unwrap_or_else(StreamsGroup::new);
+    let written = group.written(id);
     let owned = owned(request);
     find_member(&mut group, request)?;
     group.check(group_id, id, request.member_epoch, owned.as_ref())?;
+    if let Some(tags) = &request.client_tags {
+        let keys: BTreeSet<&Str> = tags.iter().map(|tag| &tag.key).collect();
+        if keys.len() < tags.len() {
+            return Err(topology::trip());
+        }
+    }
 
-    let times = times(state, group_id, version_of(state, node));
+    let times = times(state, group_id, state.version_of(node));
     let about = about(group.members.get(id), caller, request);
     let members_changed = group.update_member(id, about, &times, now);
     let told = request.topology.as_ref().map(Topology::parse).transpose()?;
@@ -132,11 +143,35 @@ pub(crate) fn heartbeat(
     let endpoint_epoch = group.endpoint_epoch + i32::from(tells_tasks && has_endpoint);
     if !is_new {
         group.endpoint_epoch = endpoint_epoch;
+        if group.shows_configured == Shown::No {
+            group.shows_configured = Shown::Soon;
+        }
+        if group.written(id) != written {
+            group.shows_configured = Shown::Yes;
+        }
     }
     let missing = group.configured.problem.as_ref().map(|problem| problem.missing.clone()).unwrap_or_default();
     state.groups.groups.insert(group_id.clone(), Group::Streams(Box::new(group)));
     settle(state, group_id, now);
     Ok(Beaten { delay, tells_tasks, is_new, missing, endpoint_epoch })
+}
+
+/// What a group's members are told of topics that could not be created.
+pub(crate) fn told_failures(state: &mut State, group_id: &Str, now: Instant) -> Option<String> {
+    let Some(Group::Streams(group)) = state.groups.groups.get_mut(group_id) else { return None };
+    group.failures.retain(|_, (_, until)| now < *until);
+    let failures = java::map_order(group.failures.keys().cloned().collect());
+    let told: Vec<String> =
+        failures.iter().filter_map(|name| Some(format!("{name} ({})", group.failures.get(name)?.0))).collect();
+    (!told.is_empty()).then(|| format!("Creation failed: {}.", told.join(", ")))
+}
+
+/// A topic inside the application could not be created. That is told for as long as two heartbeats take.
+pub(crate) fn creation_failed(state: &mut State, group_id: &Str, topic: &Str, reason: String, now: Instant) {
+    let until = now + 2 * heartbeat_interval(state, group_id);
+    if let Some(Group::Streams(group)) = state.groups.groups.get_mut(group_id) {
+        group.failures.insert(topic.clone(), (reason, until));
+    }
 }
 
 /// Takes a member out on its own wish, or lets a static one go for a while.
@@ -146,7 +181,7 @@ pub(crate) fn leave(
     request: &StreamsGroupHeartbeatRequest,
     now: Instant,
 ) -> Result<(), Refusal> {
-    let version = version_of(state, node);
+    let version = state.version_of(node);
     let (group_id, id) = (&request.group_id, &request.member_id);
     if let Some(refusal) = other_kind(state, group_id) {
         return Err(refusal);
@@ -158,6 +193,9 @@ pub(crate) fn leave(
         check_instance(group, instance, id)?;
     } else if !group.members.contains_key(id) {
         return Err(no_member(group_id, id));
+    }
+    if group.shows_configured == Shown::Soon {
+        group.shows_configured = Shown::Yes;
     }
     if request.member_epoch == LEAVE_STATIC_EPOCH {
         group.suspend(id);
@@ -219,7 +257,7 @@ fn about(known: Option<&Member>, caller: &Caller, request: &StreamsGroupHeartbea
 
 /// The tasks that a member says it has, if it says so.
 fn owned(request: &StreamsGroupHeartbeatRequest) -> Option<Tasks> {
-    let tasks = |told: &[TaskIds]| -> std::collections::BTreeSet<Task> {
+    let tasks = |told: &[TaskIds]| -> BTreeSet<Task> {
         let flat =
             told.iter().flat_map(|part| part.partitions.iter().map(|&index| (part.subtopology_id.clone(), index)));
         flat.collect()

@@ -1,7 +1,10 @@
 //! What a Kafka Streams application computes: its parts, the topics between them, and how many tasks that makes.
 //!
-//! A topology is checked against the topics that there are. It is ready when all of them are there with the right
-//! numbers of partitions; until then its members are told what is wrong, and topics inside the application are created.
+//! A topology is compared with the topics that there are. It is ready when all of them are there with the right numbers
+//! of partitions; until then its members are told what is wrong, and topics inside the application are created.
+//!
+//! Some topologies that make no sense are refused with a reason; over others Kafka trips, and says so by
+//! UNKNOWN_SERVER_ERROR without a word. Which is which was seen with Kafka 4.4.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,37 +12,33 @@ use krafka_protocol::api::streams_group_heartbeat::{self as wire, TopicInfo};
 use krafka_protocol::{ErrorCode, Str};
 
 use super::super::{Image, Refusal};
-use crate::topics;
-use crate::words::words;
+use super::counts::Counts;
+use crate::java;
 
 /// A partition of a subtopology's work.
 pub(crate) type Task = (Str, i32);
 
 /// A topology as a member tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Topology {
     pub(crate) epoch: i32,
     pub(crate) subtopologies: BTreeMap<Str, Subtopology>,
 }
 
-/// A part that no topic inside it connects with the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A part that no topic inside it connects with the others. With its lists in another order it is another one.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Subtopology {
-    pub(crate) sources: BTreeSet<Str>,
-    pub(crate) sinks: BTreeSet<Str>,
-    pub(crate) repartition: BTreeMap<Str, InternalTopic>,
-    pub(crate) changelogs: BTreeMap<Str, InternalTopic>,
-    copartition: Vec<BTreeSet<Str>>,
+    told: wire::Subtopology,
 }
 
 /// A topic that the coordinator creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InternalTopic {
-    /// 0 if it follows from the topics around it.
+    pub(crate) name: Str,
     pub(crate) partitions: i32,
     /// 0 for the broker's default.
     pub(crate) replication_factor: i16,
-    pub(crate) configs: BTreeMap<Str, Str>,
+    pub(crate) configs: Vec<(Str, Str)>,
 }
 
 /// A topology beside the topics that there are.
@@ -59,148 +58,87 @@ pub(crate) struct Problem {
     pub(crate) status: i8,
     pub(crate) detail: String,
     /// The topics that are to be created.
-    pub(crate) missing: Vec<(Str, i32, InternalTopic)>,
+    pub(crate) missing: Vec<InternalTopic>,
 }
 
 const MISSING_SOURCE_TOPICS: i8 = 1;
 const INCORRECTLY_PARTITIONED_TOPICS: i8 = 2;
 const MISSING_INTERNAL_TOPICS: i8 = 3;
 
+/// How many topics a status names; of the others it tells the number.
+const NAMED: usize = 3;
+
 impl Topology {
     /// Reads a topology out of a request.
     pub(crate) fn parse(topology: &wire::Topology) -> Result<Self, Refusal> {
-        let mut subtopologies = BTreeMap::new();
-        for told in &topology.subtopologies {
-            let previous = subtopologies.insert(told.subtopology_id.clone(), Subtopology::parse(told)?);
-            if previous.is_some() {
-                // Kafka trips over it.
-                return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, words(ErrorCode::UNKNOWN_SERVER_ERROR)));
-            }
+        let parts = topology.subtopologies.iter();
+        let parts = parts.map(|told| (told.subtopology_id.clone(), Subtopology { told: told.clone() }));
+        let subtopologies: BTreeMap<_, _> = parts.collect();
+        if topology.epoch < 0 || subtopologies.len() < topology.subtopologies.len() {
+            return Err(trip());
         }
         Ok(Self { epoch: topology.epoch, subtopologies })
     }
 
     /// The topics that it is about.
     pub(crate) fn topics(&self) -> BTreeSet<&Str> {
-        self.subtopologies.values().flat_map(Subtopology::topics).collect()
+        self.subtopologies.values().flat_map(|part| topics(&part.told)).collect()
     }
 
     /// Compares the topology with the topics that there are.
     pub(crate) fn configure(&self, image: &Image<'_>) -> Result<Configured, Refusal> {
-        let exists = |name: &Str| image.id_of(name).map(|id| image.partitions(id));
-        let sources: BTreeSet<&Str> = self.subtopologies.values().flat_map(|part| &part.sources).collect();
-        let gone: Vec<&str> = sources.iter().filter(|name| exists(name).is_none()).map(|name| &***name).collect();
+        let parts: Vec<&Subtopology> = self.subtopologies.values().collect();
+        let copartitioned = parts.iter().map(|part| part.copartitioned()).collect::<Result<Vec<_>, _>>()?;
+        let sources: BTreeSet<&Str> = parts.iter().flat_map(|part| part.sources()).collect();
+        let gone: Vec<&Str> = sources.into_iter().filter(|name| image.id_of(name).is_none()).collect();
         if !gone.is_empty() {
-            let detail = format!("Source topics {} are missing.", gone.join(", "));
+            let detail = format!("Source topics {} are missing.", summary(gone));
             return Ok(Configured::not_ready(MISSING_SOURCE_TOPICS, detail));
         }
-        let mut counts: BTreeMap<Str, i32> =
-            sources.into_iter().filter_map(|name| Some((name.clone(), exists(name)?))).collect();
-        self.count_repartition_topics(&mut counts)?;
-        if let Some(detail) = self.enforce_copartitioning(&mut counts) {
-            return Ok(Configured::not_ready(INCORRECTLY_PARTITIONED_TOPICS, detail));
+        let mut counts = Counts::of_repartition_topics(&parts, image)?;
+        for group in copartitioned.iter().flatten() {
+            if let Err(detail) = counts.make_equal(group, &parts) {
+                return Ok(Configured::not_ready(INCORRECTLY_PARTITIONED_TOPICS, detail));
+            }
+        }
+        for (id, part) in &self.subtopologies {
+            let Some(tasks) = counts.most(part) else {
+                return Err(invalid(format!("No source topics found for subtopology {id}")));
+            };
+            part.changelogs().iter().for_each(|topic| counts.decide(topic.name.clone(), tasks));
         }
 
         let mut configured = Configured::default();
-        let mut missing = Vec::new();
+        // In the order of the first time that each was named, with what was said of it last.
+        let mut inside: Vec<InternalTopic> = Vec::new();
         for (id, part) in &self.subtopologies {
-            let tasks = part.inputs().filter_map(|name| counts.get(name)).max().copied().unwrap_or(0);
-            configured.tasks.insert(id.clone(), tasks);
-            let repartition = part.repartition.iter().map(|(name, topic)| (name, topic, counts.get(name).copied()));
-            let changelogs = part.changelogs.iter().map(|(name, topic)| (name, topic, Some(tasks)));
-            for (name, topic, expected) in repartition.chain(changelogs) {
-                let expected = expected.unwrap_or(0);
-                configured.internal.insert(name.clone(), expected);
-                match exists(name) {
-                    Some(found) if found != expected => {
-                        let detail = format!(
-                            "Existing topic {name} has different number of partitions: expected {expected}, found \
-                             {found}"
-                        );
-                        return Ok(Configured::not_ready(INCORRECTLY_PARTITIONED_TOPICS, detail));
-                    }
-                    Some(_) => {}
-                    None => missing.push((name.clone(), expected, topic.clone())),
+            configured.tasks.insert(id.clone(), counts.most(part).unwrap_or(0));
+            for topic in part.internal_topics(&counts)? {
+                configured.internal.insert(topic.name.clone(), topic.partitions);
+                match inside.iter_mut().find(|known| known.name == topic.name) {
+                    Some(known) => *known = topic,
+                    None => inside.push(topic),
                 }
             }
         }
-        if !missing.is_empty() {
-            let names: Vec<&str> = missing.iter().map(|(name, ..)| &**name).collect();
-            let detail = format!("Internal topics are missing: {}", names.join(", "));
-            configured.problem = Some(Problem { status: MISSING_INTERNAL_TOPICS, detail, missing });
+        let order = java::map_order(inside.iter().map(|topic| topic.name.clone()).collect());
+        inside.sort_by_key(|topic| order.iter().position(|name| *name == topic.name));
+        let differs =
+            |topic: &&InternalTopic| counts.existing(&topic.name).is_some_and(|found| found != topic.partitions);
+        if let Some(InternalTopic { name, partitions, .. }) = inside.iter().find(differs) {
+            let found = counts.existing(name).unwrap_or(0);
+            let detail = format!(
+                "Existing topic {name} has different number of partitions: expected {partitions}, found {found}"
+            );
+            return Ok(Configured::not_ready(INCORRECTLY_PARTITIONED_TOPICS, detail));
+        }
+        inside.retain(|topic| counts.existing(&topic.name).is_none());
+        if !inside.is_empty() {
+            let names = inside.iter().map(|topic| &topic.name).collect();
+            let detail = format!("Internal topics are missing: {}", summary(names));
+            configured.problem = Some(Problem { status: MISSING_INTERNAL_TOPICS, detail, missing: inside });
         }
         Ok(configured)
-    }
-
-    /// Works out how many partitions the topics between the parts have: as many as what is written there comes from.
-    fn count_repartition_topics(&self, counts: &mut BTreeMap<Str, i32>) -> Result<(), Refusal> {
-        let all = self.subtopologies.values().flat_map(|part| &part.repartition);
-        let mut open: BTreeSet<&Str> = BTreeSet::new();
-        for (name, topic) in all {
-            if topic.partitions > 0 {
-                counts.insert(name.clone(), topic.partitions);
-            } else {
-                open.insert(name);
-            }
-        }
-        while !open.is_empty() {
-            let resolved = open.iter().find_map(|name| {
-                let writers = self.subtopologies.values().filter(|part| part.sinks.contains(*name));
-                let known: Option<Vec<i32>> =
-                    writers.flat_map(Subtopology::inputs).map(|input| counts.get(input).copied()).collect();
-                Some((*name, known?.into_iter().max()?))
-            });
-            let Some((name, count)) = resolved else {
-                let is_sink = |name: &&Str| self.subtopologies.values().any(|part| part.sinks.contains(*name));
-                let reason = if open.iter().all(is_sink) {
-                    "Failed to compute number of partitions for all repartition topics. There may be loops in the \
-                     topology that cannot be resolved."
-                } else {
-                    "Failed to compute number of partitions for all repartition topics, because a repartition source \
-                     topic is never used as a sink topic."
-                };
-                return Err(invalid(reason.to_owned()));
-            };
-            open.remove(name);
-            counts.insert(name.clone(), count);
-        }
-        Ok(())
-    }
-
-    /// Gives topics that belong together the same number of partitions; says which cannot have it.
-    fn enforce_copartitioning(&self, counts: &mut BTreeMap<Str, i32>) -> Option<String> {
-        for part in self.subtopologies.values() {
-            for group in &part.copartition {
-                let count = |name: &Str| counts.get(name).copied().unwrap_or(0);
-                let fixed: BTreeMap<&Str, i32> =
-                    group.iter().filter(|name| part.sources.contains(*name)).map(|name| (name, count(name))).collect();
-                let largest = fixed.values().copied().max().or_else(|| group.iter().map(count).max());
-                let common = largest.unwrap_or(0);
-                if fixed.values().any(|&count| count != common) {
-                    let shown: Vec<String> = fixed.iter().map(|(name, count)| format!("{name}={count}")).collect();
-                    return Some(format!(
-                        "Following topics do not have the same number of partitions: [{{{}}}]",
-                        shown.join(", ")
-                    ));
-                }
-                for name in group {
-                    match part.repartition.get(name) {
-                        Some(topic) if topic.partitions > 0 && topic.partitions != common => {
-                            return Some(format!(
-                                "Number of partitions [{}] of repartition topic [{name}] doesn't match number of \
-                                 partitions [{common}] of the source topic.",
-                                topic.partitions
-                            ));
-                        }
-                        Some(_) => {
-                            counts.insert(name.clone(), common);
-                        }
-                        None => {}
-                    }
-                }
-            }
-        }
-        None
     }
 }
 
@@ -216,68 +154,94 @@ impl Configured {
 }
 
 impl Subtopology {
-    fn parse(told: &wire::Subtopology) -> Result<Self, Refusal> {
-        if !told.source_topic_regex.is_empty() {
-            let reason = "Regular expressions for source topics are not supported yet.";
-            return Err(Refusal::new(ErrorCode::INVALID_REQUEST, reason));
-        }
-        let changelogs = internal_topics(&told.state_changelog_topics);
-        if let Some((name, topic)) = changelogs.iter().find(|(_, topic)| topic.partitions != 0) {
-            return Err(invalid(format!(
-                "Changelog topic {name} must have an undefined partition count, but it is set to {}.",
-                topic.partitions
-            )));
-        }
-        let mut copartition = Vec::new();
-        for group in &told.copartition_groups {
-            let sources = group.source_topics.iter().map(|&at| at_place(&told.source_topics, at).cloned());
-            let repartition = group.repartition_source_topics.iter();
-            let repartition =
-                repartition.map(|&at| at_place(&told.repartition_source_topics, at).map(|t| t.name.clone()));
-            let names: Option<BTreeSet<Str>> = sources.chain(repartition).collect();
-            // Kafka trips over a place that is not there.
-            let message = words(ErrorCode::UNKNOWN_SERVER_ERROR);
-            copartition.push(names.ok_or_else(|| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, message))?);
-        }
-        let part = Self {
-            sources: told.source_topics.iter().cloned().collect(),
-            sinks: told.repartition_sink_topics.iter().cloned().collect(),
-            repartition: internal_topics(&told.repartition_source_topics),
-            changelogs,
-            copartition,
-        };
-        let wrong = part.topics().filter(|name| topics::validate_name(name).is_err());
-        let wrong: Vec<&str> = wrong.map(|name| &**name).collect();
-        if wrong.is_empty() {
-            Ok(part)
-        } else {
-            Err(invalid(format!("Topic names {} are not valid topic names.", wrong.join(", "))))
-        }
+    /// The topics from outside that it reads.
+    pub(crate) fn sources(&self) -> &[Str] {
+        &self.told.source_topics
     }
 
-    /// The topics that it reads.
+    /// The topics inside the application that it writes to.
+    pub(crate) fn sinks(&self) -> &[Str] {
+        &self.told.repartition_sink_topics
+    }
+
+    /// The topics inside the application that it reads.
+    pub(crate) fn repartition(&self) -> &[TopicInfo] {
+        &self.told.repartition_source_topics
+    }
+
+    /// The topics with the changes of its states.
+    pub(crate) fn changelogs(&self) -> &[TopicInfo] {
+        &self.told.state_changelog_topics
+    }
+
+    /// All topics that it reads.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &Str> {
-        self.sources.iter().chain(self.repartition.keys())
+        self.sources().iter().chain(self.repartition().iter().map(|topic| &topic.name))
     }
 
-    fn topics(&self) -> impl Iterator<Item = &Str> {
-        self.inputs().chain(&self.sinks).chain(self.changelogs.keys())
+    /// The topics that must have the same number of partitions, each told by its place in a list.
+    fn copartitioned(&self) -> Result<Vec<BTreeSet<Str>>, Refusal> {
+        let groups = self.told.copartition_groups.iter().map(|group| {
+            let sources = group.source_topics.iter().map(|&at| at_place(self.sources(), at).cloned());
+            let repartition = group.repartition_source_topics.iter();
+            let repartition = repartition.map(|&at| at_place(self.repartition(), at).map(|topic| topic.name.clone()));
+            sources.chain(repartition).collect::<Option<BTreeSet<Str>>>()
+        });
+        groups.map(|group| group.ok_or_else(trip)).collect()
+    }
+
+    /// The topics inside the application that it reads or keeps its states in, with their numbers of partitions.
+    fn internal_topics(&self, counts: &Counts<'_>) -> Result<Vec<InternalTopic>, Refusal> {
+        let mut topics = Vec::new();
+        for list in [self.repartition(), self.changelogs()] {
+            let names: BTreeSet<&Str> = list.iter().map(|topic| &topic.name).collect();
+            if names.len() < list.len() {
+                return Err(trip());
+            }
+            for told in list {
+                let keys: BTreeSet<&Str> = told.topic_configs.iter().map(|config| &config.key).collect();
+                let partitions =
+                    if told.partitions == 0 { counts.decided(&told.name).unwrap_or(0) } else { told.partitions };
+                if keys.len() < told.topic_configs.len() || partitions < 1 {
+                    return Err(trip());
+                }
+                let configs = told.topic_configs.iter().map(|config| (config.key.clone(), config.value.clone()));
+                topics.push(InternalTopic {
+                    name: told.name.clone(),
+                    partitions,
+                    replication_factor: told.replication_factor,
+                    configs: configs.collect(),
+                });
+            }
+        }
+        Ok(topics)
     }
 }
 
-fn internal_topics(told: &[TopicInfo]) -> BTreeMap<Str, InternalTopic> {
-    let topic = |info: &TopicInfo| InternalTopic {
-        partitions: info.partitions,
-        replication_factor: info.replication_factor,
-        configs: info.topic_configs.iter().map(|config| (config.key.clone(), config.value.clone())).collect(),
-    };
-    told.iter().map(|info| (info.name.clone(), topic(info))).collect()
+/// All topics that a part is about, as Kafka goes through them.
+pub(crate) fn topics(told: &wire::Subtopology) -> impl Iterator<Item = &Str> {
+    let repartition = told.repartition_source_topics.iter().map(|topic| &topic.name);
+    let changelogs = told.state_changelog_topics.iter().map(|topic| &topic.name);
+    told.source_topics.iter().chain(&told.repartition_sink_topics).chain(repartition).chain(changelogs)
 }
 
 fn at_place<T>(list: &[T], place: i16) -> Option<&T> {
     list.get(usize::try_from(place).ok()?)
 }
 
-fn invalid(reason: String) -> Refusal {
+/// The first of some topics, and how many others there are.
+fn summary(names: Vec<&Str>) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMED).map(|name| &***name).collect();
+    let others = names.len().saturating_sub(NAMED);
+    let rest = if others > 0 { format!(" and {others} additional topics") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}
+
+pub(super) fn invalid(reason: String) -> Refusal {
     Refusal::new(ErrorCode::STREAMS_INVALID_TOPOLOGY, reason)
+}
+
+/// Kafka trips over what it was told.
+pub(super) fn trip() -> Refusal {
+    Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, String::new())
 }

@@ -1,8 +1,8 @@
 //! AlterShareGroupOffsets (91): lets a group read on somewhere else. A group that is not there is made.
 
 use krafka_protocol::api::alter_share_group_offsets::{
-    AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, AlterShareGroupOffsetsResponsePartition,
-    AlterShareGroupOffsetsResponseTopic,
+    AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsRequestTopic, AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition, AlterShareGroupOffsetsResponseTopic,
 };
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
@@ -26,10 +26,19 @@ pub(crate) fn handle(
             ..AlterShareGroupOffsetsResponse::default()
         });
     }
-    let Some(made) = share::group_or_new(state, cx.node, group) else { return Outcome::Close };
-    made.epoch += 1;
-    made.assignment_epoch = made.epoch;
-    let state_epoch = made.epoch;
+    // A group is made only for something that is kept of it.
+    let keeps = |topic: &AlterShareGroupOffsetsRequestTopic| {
+        let found = state
+            .topics
+            .by_name(&topic.topic_name)
+            .filter(|found| cx.topic_error(state, Operation::Read, &found.name).is_none());
+        let is_there = |index: i32| found.is_some_and(|found| index < 0 || found.partition(index).is_some());
+        topic.partitions.iter().any(|partition| is_there(partition.partition_index))
+    };
+    if request.topics.iter().any(keeps) && share::group_or_new(state, cx.node, group).is_none() {
+        return Outcome::Close;
+    }
+    let state_epoch = share::group(state, group).map_or(0, |group| group.epoch);
     if let Some((topic, partition)) = below_zero(state, cx, request) {
         let reason = format!("Initialize share group parameters has invalid partitionId - {group} {topic} {partition}");
         return Outcome::Reply(AlterShareGroupOffsetsResponse {
@@ -38,7 +47,7 @@ pub(crate) fn handle(
             ..AlterShareGroupOffsetsResponse::default()
         });
     }
-    let mut responses = Vec::new();
+    let mut responses: Vec<AlterShareGroupOffsetsResponseTopic> = Vec::new();
     for asked in &request.topics {
         let found = state.topics.by_name(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
         let denied = cx.topic_error(state, Operation::Read, &asked.topic_name);
@@ -69,6 +78,8 @@ pub(crate) fn handle(
             partitions,
         });
     }
+    // Topics that are not there are refused before anything is done.
+    responses.sort_by_key(|topic| topic.topic_id != Uuid::ZERO);
     Outcome::Reply(AlterShareGroupOffsetsResponse {
         error_message: None,
         responses,

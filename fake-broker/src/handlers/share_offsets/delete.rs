@@ -32,8 +32,12 @@ pub(crate) fn handle(
         });
     }
     let kept: BTreeMap<Uuid, Vec<i32>> = state.share.initialized(group);
-    let mut responses = Vec::new();
+    let mut responses: Vec<DeleteShareGroupOffsetsResponseTopic> = Vec::new();
     for asked in &request.topics {
+        // What is forgotten is answered for once.
+        if responses.iter().any(|answer| answer.error_code == 0 && answer.topic_name == asked.topic_name) {
+            continue;
+        }
         let denied = cx.topic_error(state, Operation::Read, &asked.topic_name);
         let found = state.topics.by_name(&asked.topic_name).map(|topic| topic.id);
         let known = found.filter(|id| kept.contains_key(id));
@@ -62,6 +66,7 @@ pub(crate) fn handle(
             error_message: refusal.map(|(_, reason)| Str::from_static(reason)),
         });
     }
+    responses.sort_by_key(|answer| answer.error_code != 0);
     Outcome::Reply(DeleteShareGroupOffsetsResponse {
         error_message: None,
         responses,

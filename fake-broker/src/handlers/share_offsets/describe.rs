@@ -3,6 +3,7 @@
 //! A partition that its topic does not have is described, too: as one without state, when it was looked for for long
 //! enough. All that was asked for waits for it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use krafka_protocol::api::describe_share_group_offsets::{
@@ -57,21 +58,43 @@ fn group(
         answer.error_code = ErrorCode::UNSUPPORTED_VERSION.0;
         return answer;
     }
-    let refused = cx.group_error(state, Operation::Describe, &asked.group_id);
-    if let Some(code) = refused.or_else(|| groups::not_coordinator(state, cx, &asked.group_id)) {
+    if let Some(code) = cx.group_error(state, Operation::Describe, &asked.group_id) {
+        answer.error_code = code.0;
+        answer.error_message = Some(Str::from_static(words(code)));
+        return answer;
+    }
+    // Over partitions that cannot be, and over any of a group without a name, Kafka trips.
+    let cannot_be = |partitions: &[i32]| partitions.is_empty() || partitions.iter().any(|&index| index < 0);
+    let mut topics = asked.topics.iter().flatten();
+    if topics.any(|topic| asked.group_id.is_empty() || cannot_be(&topic.partitions)) {
+        answer.error_code = ErrorCode::UNKNOWN_SERVER_ERROR.0;
+        answer.error_message = Some(Str::from_static(words(ErrorCode::UNKNOWN_SERVER_ERROR)));
+        return answer;
+    }
+    if let Some(code) = groups::not_coordinator(state, cx, &asked.group_id) {
         answer.error_code = code.0;
         answer.error_message = Some(Str::from_static(words(code)));
         return answer;
     }
     answer.topics = match &asked.topics {
-        Some(topics) => topics
-            .iter()
-            .map(|topic| {
-                let id = state.topics.by_name(&topic.topic_name).map_or(Uuid::ZERO, |found| found.id);
-                let may = cx.topic_error(state, Operation::Describe, &topic.topic_name);
-                describe(state, &asked.group_id, topic.topic_name.clone(), id, &topic.partitions, may)
-            })
-            .collect(),
+        Some(topics) => {
+            // Each topic is answered once; those that are not there come last.
+            let mut wanted: Vec<(Str, BTreeSet<i32>)> = Vec::new();
+            for topic in topics {
+                match wanted.iter_mut().find(|(name, _)| *name == topic.topic_name) {
+                    Some((_, partitions)) => partitions.extend(&topic.partitions),
+                    None => wanted.push((topic.topic_name.clone(), topic.partitions.iter().copied().collect())),
+                }
+            }
+            let id_of = |name: &Str| state.topics.by_name(name).map_or(Uuid::ZERO, |found| found.id);
+            wanted.sort_by_key(|(name, _)| id_of(name) == Uuid::ZERO);
+            let describe = |(name, partitions): (Str, BTreeSet<i32>)| {
+                let may = cx.topic_error(state, Operation::Describe, &name);
+                let (id, partitions): (_, Vec<i32>) = (id_of(&name), partitions.into_iter().collect());
+                describe(state, &asked.group_id, name, id, &partitions, may)
+            };
+            wanted.into_iter().map(describe).collect()
+        }
         None => {
             let kept = state.share.initialized(&asked.group_id).into_iter();
             let named = kept.filter_map(|(id, partitions)| Some((state.topics.name_of(&id)?, id, partitions)));
