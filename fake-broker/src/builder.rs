@@ -505,6 +505,7 @@ impl FakeClusterBuilder {
         #[cfg(not(feature = "tls"))]
         let has_certificate = false;
         if let Some(listener) = self.listeners().iter().find(|listener| listener.is_tls() && !has_certificate) {
+        state.spread_keys_anew(now);
             let text = format!("a listener of {listener} needs a certificate: give the builder one by `tls`");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }

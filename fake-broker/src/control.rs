@@ -5,7 +5,7 @@ use std::time::Instant;
 use krafka_protocol::records::Batch;
 use krafka_protocol::{Str, Uuid};
 
-use crate::coordinators;
+use crate::coordinators::{self, Spread};
 use crate::groups::{self, share};
 use crate::handlers::sessions::FetchSessions;
 use crate::log::Appended;
@@ -180,9 +180,24 @@ impl State {
     pub(crate) fn wake_up(&mut self, now: Instant) {
         self.sessions.values_mut().for_each(FetchSessions::clear);
         self.share.sessions.values_mut().for_each(|sessions| sessions.clear());
+        self.spread = Spread::found_by(&self.config, &self.topics);
         let partitions = self.topics.iter().flat_map(|topic| topic.indexed().map(|(index, _)| (&topic.name, index)));
         let partitions: Vec<_> = partitions.map(|(topic, index)| (topic.clone(), index)).collect();
         for (topic, index) in partitions {
+            self.leader_changed(&topic, index, now);
+        }
+    }
+
+    /// Spreads the coordinators' keys over the partitions that there are, as a broker does when it starts.
+    pub(crate) fn spread_keys_anew(&mut self, now: Instant) {
+        let found = Spread::found_by(&self.config, &self.topics);
+        if found == self.spread {
+            return;
+        }
+        self.spread = found;
+        let internal = self.topics.iter().filter(|topic| topic.internal);
+        let partitions = internal.flat_map(|topic| topic.indexed().map(|(index, _)| (topic.name.clone(), index)));
+        for (topic, index) in partitions.collect::<Vec<_>>() {
             self.leader_changed(&topic, index, now);
         }
     }

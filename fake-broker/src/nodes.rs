@@ -107,12 +107,16 @@ pub(crate) struct Nodes {
     changes: u64,
     /// How many controllers there have been.
     controller_epoch: i32,
+    /// What the node looked like that was taken out last.
+    look: (KafkaVersion, Option<Profile>),
+    /// The highest id that was taken out.
+    gone: i32,
 }
 
 impl Nodes {
     pub(crate) fn new(nodes: BTreeMap<i32, Node>) -> Self {
         let controller = nodes.keys().next().copied().unwrap_or(-1);
-        Self { nodes, controller, changes: 0, controller_epoch: 1 }
+        Self { nodes, controller, changes: 0, controller_epoch: 1, look: Default::default(), gone: 0 }
     }
 
     /// How often it has changed which nodes there are, and who listens where.
@@ -139,16 +143,37 @@ impl Nodes {
         }
     }
 
-    /// Adds a node, whose id is new.
+    /// Adds a node, whose id is new. Where there is no controller, it is the one.
     pub(crate) fn insert(&mut self, id: i32, node: Node) {
         self.changes += 1;
+        let is_up = node.up;
         self.nodes.insert(id, node);
+        if is_up && !self.is_up(self.controller) {
+            self.set_controller(id);
+        }
     }
 
     /// Takes a node out that is down.
     pub(crate) fn remove(&mut self, id: i32) {
         self.changes += 1;
+        self.look = self.look();
+        self.gone = self.gone.max(id);
         self.nodes.remove(&id);
+    }
+
+    /// What a node that is added looks like: the first one there is, or the last one there was.
+    pub(crate) fn look(&self) -> (KafkaVersion, Option<Profile>) {
+        self.nodes.values().next().map_or(self.look, |node| (node.version, node.profile))
+    }
+
+    /// An id that no node has, or had: partitions remember those that are gone.
+    pub(crate) fn next_id(&self) -> i32 {
+        self.nodes.keys().next_back().copied().unwrap_or(0).max(self.gone) + 1
+    }
+
+    /// The oldest Kafka that a node looks like, or the last one there was.
+    pub(crate) fn oldest_version(&self) -> KafkaVersion {
+        self.nodes.values().map(|node| node.version).min().unwrap_or(self.look.0)
     }
 
     /// Whether a node takes new connections.

@@ -230,6 +230,7 @@ impl State {
                 if !(1..=MAX_PARTITIONS).contains(partitions) {
                     return Err(format!("the topic {topic} needs from 1 to {MAX_PARTITIONS} partitions"));
                 }
+                self.has_room()?;
                 let replicas = self.config.replication_factor;
                 self.add_topic(Str::from(topic.as_str()), *partitions, replicas);
             }
@@ -246,6 +247,7 @@ impl State {
                 if *total > MAX_PARTITIONS {
                     return Err(format!("a topic has at most {MAX_PARTITIONS} partitions"));
                 }
+                self.has_room()?;
                 let replicas = self.config.replication_factor;
                 let assignments = (present..*total).map(|index| self.place(index, replicas)).collect();
                 self.grow_topic(id, assignments);
@@ -278,7 +280,7 @@ impl State {
             Operation::ForgetProducers { topic, partition } => {
                 self.known_partition(topic, *partition)?;
                 if let Some(partition) = self.topics.partition_mut(topic, *partition) {
-                    partition.log.producers.clear();
+                    partition.log.producers.forget_idle();
                 }
             }
             Operation::MoveController { node } => {
@@ -289,7 +291,8 @@ impl State {
                 let (kind, key) = coordinated(group, transactional_id)?;
                 live(self, *node)?;
                 coordinators::ensure_topic(self, kind);
-                self.lead_from(kind.topic(), coordinators::partition_for(key), Some(*node), now)?;
+                let index = self.spread.partition_for(kind, key);
+                self.lead_from(kind.topic(), index, Some(*node), now)?;
             }
             Operation::PinCoordinator { group, transactional_id, node } => {
                 let (kind, key) = coordinated(group, transactional_id)?;
@@ -345,6 +348,7 @@ impl State {
         match operation {
             Operation::Restart { node } => {
                 known(self, *node)?;
+                self.spread_keys_anew(now);
                 self.node_returned(*node, now);
             }
             Operation::RefuseConnections { node, refuse } => {
@@ -402,8 +406,8 @@ impl State {
 
     /// Adds a node, which looks like the first one there is.
     pub(crate) fn add_node(&mut self, node: i32, host: Str, ports: BTreeMap<SecurityProtocol, u16>) {
-        let version = self.nodes.iter().next().map(|(_, node)| node.version).unwrap_or_default();
-        self.nodes.insert(node, Node::new(host, ports, None, version));
+        let (version, profile) = self.nodes.look();
+        self.nodes.insert(node, Node { profile, ..Node::new(host, ports, None, version) });
         self.sessions.insert(node, self.new_sessions());
     }
 
@@ -453,8 +457,8 @@ impl State {
     }
 }
 
-/// The most partitions that a control gives to a topic.
-const MAX_PARTITIONS: i32 = 100_000;
+/// The most partitions that a topic has.
+pub(crate) const MAX_PARTITIONS: i32 = 100_000;
 
 fn one() -> i32 {
     1

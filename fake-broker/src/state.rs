@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::configs::{Configs, Overrides};
 use crate::connection::Connection;
 use crate::context::{ConnectionId, RequestId};
-use crate::coordinators::{self, CoordinatorKind};
+use crate::coordinators::{self, CoordinatorKind, Spread};
 use crate::faults::{Faults, KafkaVersion};
 use crate::features::{ELIGIBLE_LEADER_REPLICAS_VERSION, Features};
 use crate::groups::Groups;
@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) faults: Faults,
     /// What those nodes believe whose metadata is frozen.
     pub(crate) frozen: BTreeMap<i32, Box<Self>>,
+    /// Over how many partitions of the coordinators' topics keys are spread.
+    pub(crate) spread: Spread,
     /// Who coordinates what a test has pinned.
     pub(crate) pinned: BTreeMap<(CoordinatorKind, Str), i32>,
     /// What clients asked for that Kafka refuses, in words, if the cluster is strict.
@@ -92,9 +94,10 @@ pub(crate) struct State {
 impl State {
     /// A cluster without topics, whose time of day follows `clock`. `ids` is the chance that the ids come from.
     pub(crate) fn new(config: Arc<Config>, clock: WallClock, nodes: Nodes, ids: Rng) -> Self {
-        let version = nodes.iter().map(|(_, node)| node.version).min().unwrap_or_default();
+        let version = nodes.oldest_version();
         let sessions =
             nodes.ids().into_iter().map(|node| (node, FetchSessions::new(config.fetch_session_slots))).collect();
+        let spread = Spread::found_by(&config, &Topics::default());
         Self {
             groups: Groups::new(config.clone()),
             share: Share::new(nodes.ids(), config.share_session_slots),
@@ -118,6 +121,7 @@ impl State {
             connections: BTreeMap::new(),
             purgatory: Purgatory::default(),
             frozen: BTreeMap::new(),
+            spread,
             pinned: BTreeMap::new(),
             complaints: Vec::new(),
             timers: Timers::default(),
@@ -167,6 +171,18 @@ impl State {
         nodes.extend(dead);
         nodes.truncate(usize::try_from(replication_factor).unwrap_or(1));
         nodes
+    }
+
+    /// Sees that there is a node to keep a new partition, up or down.
+    ///
+    /// # Errors
+    ///
+    /// All nodes were taken out of the cluster.
+    pub(crate) fn has_room(&self) -> Result<(), String> {
+        match self.nodes.registered_ids().is_empty() {
+            true => Err("there is no node to keep a partition".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// The fetch sessions of a node that has none yet.

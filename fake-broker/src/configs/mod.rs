@@ -110,7 +110,7 @@ pub(crate) fn of_group(name: &str, version: KafkaVersion) -> Option<&'static Def
 impl State {
     /// The version of Kafka whose rules hold for the whole cluster: that of the oldest node.
     pub(crate) fn cluster_version(&self) -> KafkaVersion {
-        self.nodes.iter().map(|(_, node)| node.version).min().unwrap_or_default()
+        self.nodes.oldest_version()
     }
 
     /// The version of Kafka that a node looks like.

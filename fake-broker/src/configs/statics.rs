@@ -41,6 +41,11 @@ impl Config {
         }
     }
 
+    /// A number that all brokers have in their files, if they have it and it is one.
+    pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.properties.get(name)?.trim().parse().ok()
+    }
+
     /// What all brokers have in their files.
     pub(crate) fn static_values(&self) -> &Overrides {
         &self.properties

@@ -20,7 +20,7 @@ use krafka_protocol::coordinator::{Entry, TransactionRecord, Versioned};
 use krafka_protocol::records::{Batch, BatchBuilder, NO_HEADERS, Stamp};
 use krafka_protocol::{Bytes, Str, Uuid};
 
-use super::{CoordinatorKind, find_on, partition_for};
+use super::{CoordinatorKind, find_on};
 use crate::faults::KafkaVersion;
 use crate::offsets::Committed;
 use crate::producer_ids::IdAndEpoch;
@@ -59,7 +59,7 @@ pub(crate) fn write_commits(
     producer: Option<IdAndEpoch>,
     now: Instant,
 ) {
-    let index = partition_for(group);
+    let index = state.spread.partition_for(CoordinatorKind::Group, group);
     let keeps_ids = version_of_leader(state, CoordinatorKind::Group, index) >= KafkaVersion::V4_4;
     let wall_ms = state.clock.millis(now);
     let record = |commit: &Commit| {
@@ -89,7 +89,8 @@ pub(crate) fn write_group(state: &mut State, group: &Str, now: Instant) {
     let key = GroupMetadataKey { group: group.clone() };
     let value = Some(Versioned { version: OFFSET_VERSION, message });
     let record = GroupRecord::GroupMetadata(Entry { key, value }).encode().expect(WRITABLE);
-    append(state, CoordinatorKind::Group, partition_for(group), &[record], None, now);
+    let index = state.spread.partition_for(CoordinatorKind::Group, group);
+    append(state, CoordinatorKind::Group, index, &[record], None, now);
 }
 
 /// Writes how a transactional id stands, if that is not in the log yet.
@@ -119,14 +120,16 @@ pub(crate) fn write_forgotten(state: &mut State, now: Instant) {
         by_group.entry(group).or_default().push(record);
     }
     for (group, records) in by_group {
-        append(state, CoordinatorKind::Group, partition_for(&group), &records, None, now);
+        let index = state.spread.partition_for(CoordinatorKind::Group, &group);
+        append(state, CoordinatorKind::Group, index, &records, None, now);
     }
 }
 
 fn append_transaction(state: &mut State, id: &Str, value: Option<Versioned<TransactionLogValue>>, now: Instant) {
     let key = TransactionLogKey { transactional_id: id.clone() };
     let record = TransactionRecord::TransactionLog(Entry { key, value }).encode().expect(WRITABLE);
-    append(state, CoordinatorKind::Transaction, partition_for(id), &[record], None, now);
+    let index = state.spread.partition_for(CoordinatorKind::Transaction, id);
+    append(state, CoordinatorKind::Transaction, index, &[record], None, now);
 }
 
 fn offset_record(group: &Str, topic: &Str, partition: i32, value: Option<Versioned<OffsetCommitValue>>) -> Record {

@@ -156,7 +156,7 @@ pub(crate) fn not_coordinator(state: &State, cx: &Context, group: &Str) -> Optio
 
 /// Makes the groups on a partition of `__consumer_offsets` known to its new leader.
 pub(crate) fn coordinator_moved(state: &mut State, partition: i32, now: Instant) {
-    let is_there = |group: &&Str| coordinators::partition_for(group) == partition;
+    let is_there = |group: &&Str| state.spread.partition_for(CoordinatorKind::Group, group) == partition;
     let moved: Vec<Str> = state.groups.groups.keys().filter(is_there).cloned().collect();
     let leader = coordinators::find_on(state, CoordinatorKind::Group, partition).unwrap_or(-1);
     for group in &moved {

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use krafka_protocol::Str;
 
 use super::FakeCluster;
+use crate::configs::of_group;
 use crate::coordinators::log::{self, Commit};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::groups::{self, Committer, GroupView};
 use crate::handlers::commits;
 use crate::offsets::Committed;
+use crate::operations::Operation;
 
 impl FakeCluster {
     /// Returns a group as it is now, or `None` if nobody ever joined it.
@@ -21,7 +23,18 @@ impl FakeCluster {
     /// cluster's setting hold again.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If groups have no such config, or it cannot have that value. The bounds that brokers set for it are not asked.
+    #[track_caller]
     pub fn set_group_config(&self, group: &str, name: &str, value: Option<&str>) {
+        let checked = self.look(|state| {
+            let config = of_group(name, state.cluster_version());
+            let config = config.ok_or_else(|| format!("Unknown group config name: {name}"))?;
+            value.map_or(Ok(()), |value| config.check(value))
+        });
+        checked.unwrap_or_else(|reason| panic!("{reason}"));
         self.control(|state, _| state.set_group_config(&group.into(), &name.into(), value.map(Str::from)));
     }
 
@@ -43,9 +56,13 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If the metadata is longer than `offset.metadata.max.bytes`.
+    /// If there is no such partition, the group has no name, or the metadata is longer than
+    /// `offset.metadata.max.bytes`.
     #[track_caller]
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
+        assert!(!group.is_empty(), "a group has a name");
+        let is_there = self.look(|state| state.topics.partition(topic, partition).is_some());
+        assert!(is_there, "there is no partition {topic}-{partition}");
         // Found out before anything changes: what is kept is written to the log, which takes no more.
         let is_too_long = self.look(|state| commits::is_too_long(state, metadata));
         assert!(!is_too_long, "the metadata is longer than offset.metadata.max.bytes");
@@ -88,7 +105,6 @@ impl FakeCluster {
     /// If the node is not up.
     #[track_caller]
     pub fn move_coordinator(&self, group: &str, node: i32) {
-        self.control(|state, _| coordinators::ensure_topic(state, CoordinatorKind::Group));
-        self.move_leader(coordinators::OFFSETS_TOPIC, coordinators::partition_for(group), node);
+        self.expect(Operation::MoveCoordinator { group: Some(group.to_owned()), transactional_id: None, node });
     }
 }

@@ -144,7 +144,8 @@ impl FakeCluster {
         self.expect(Operation::Advertise { node, host: host.map(str::to_owned), port });
     }
 
-    /// Adds a node with the next free id, and returns that. It listens like the others, and has no partitions yet.
+    /// Adds a node with the next id that none has had, and returns that. It listens like the others, looks like the
+    /// first of them, and has no partitions yet. If no node was up, it is the controller.
     ///
     /// **Unstable:** may change in any release.
     ///
@@ -156,8 +157,7 @@ impl FakeCluster {
     ///
     /// A dropped future leaves nothing behind.
     pub async fn add_node(&self) -> io::Result<i32> {
-        let node = self.nodes().into_iter().max().unwrap_or(0) + 1;
-        let listeners = self.look(|state| state.config.listeners.clone());
+        let (node, listeners) = self.look(|state| (state.nodes.next_id(), state.config.listeners.clone()));
         let is_on_tcp = self.running.is_on_tcp.load(Ordering::Relaxed);
         let bound = if is_on_tcp { tcp::bind_node(&listeners, node).await? } else { Vec::new() };
         let ports = if is_on_tcp { bound.iter().map(tcp::Listener::named).collect() } else { listeners.in_memory() };

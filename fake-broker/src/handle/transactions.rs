@@ -8,6 +8,7 @@ use krafka_protocol::{Bytes, Str};
 
 use super::FakeCluster;
 use crate::coordinators::{self, CoordinatorKind};
+use crate::operations::Operation;
 use crate::transactions::{self, TransactionView};
 
 impl FakeCluster {
@@ -91,10 +92,10 @@ impl FakeCluster {
     /// # Panics
     ///
     /// If the node is not up.
+    #[track_caller]
     pub fn move_transaction_coordinator(&self, transactional_id: &str, node: i32) {
-        self.control(|state, _| coordinators::ensure_topic(state, CoordinatorKind::Transaction));
-        let partition = coordinators::partition_for(transactional_id);
-        self.move_leader(coordinators::TRANSACTIONS_TOPIC, partition, node);
+        let transactional_id = Some(transactional_id.to_owned());
+        self.expect(Operation::MoveCoordinator { group: None, transactional_id, node });
     }
 
     /// Returns the records of a partition that a reader of committed records could read: those of aborted transactions

@@ -6,7 +6,7 @@ use krafka_protocol::api::add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffset
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
-use crate::coordinators;
+use crate::coordinators::{self, CoordinatorKind};
 use crate::producer_ids::IdAndEpoch;
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -33,7 +33,8 @@ fn add(state: &mut State, cx: &Context, request: &AddOffsetsToTxnRequest) -> Res
         return Err(error);
     }
     let producer = IdAndEpoch { producer_id: *producer_id, producer_epoch: *producer_epoch };
-    let partition = (Str::from_static(coordinators::OFFSETS_TOPIC), coordinators::partition_for(group_id));
+    let index = state.spread.partition_for(CoordinatorKind::Group, group_id);
+    let partition = (Str::from_static(coordinators::OFFSETS_TOPIC), index);
     let partitions = BTreeSet::from([partition]);
     transactions::add_partitions(state, cx.node, transactional_id, producer, partitions, Protocol::Plain, cx.now)
 }

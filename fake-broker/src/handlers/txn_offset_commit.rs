@@ -12,7 +12,8 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::commits;
 use crate::context::{Context, Outcome};
-use crate::coordinators::{self, OFFSETS_TOPIC, log::Commit};
+use crate::coordinators::log::{self, Commit};
+use crate::coordinators::{CoordinatorKind, OFFSETS_TOPIC};
 use crate::groups::{self, Committer};
 use crate::offsets::Committed;
 use crate::producer_ids::IdAndEpoch;
@@ -71,7 +72,7 @@ fn commit(
     if let Some(error) = groups::not_coordinator(state, cx, group) {
         return Err(error);
     }
-    let index = coordinators::partition_for(group);
+    let index = state.spread.partition_for(CoordinatorKind::Group, group);
     let offsets_topic = Str::from_static(OFFSETS_TOPIC);
     let client = Client::of_offset_commit(cx.version);
     let TxnOffsetCommitRequest { producer_id, producer_epoch, .. } = *request;
@@ -95,7 +96,7 @@ fn commit(
             commits.push(Commit { topic, partition, committed, expires_ms: None });
         }
     }
-    coordinators::log::write_commits(state, group, &commits, Some(producer), cx.now);
+    log::write_commits(state, group, &commits, Some(producer), cx.now);
     for Commit { topic, partition, committed, .. } in commits {
         state.pending_offsets.add(producer_id, group, &topic, partition, committed);
     }

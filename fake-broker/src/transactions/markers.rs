@@ -15,7 +15,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::Transactions;
 use super::transaction::TransactionState;
-use crate::coordinators::{self, CoordinatorKind, OFFSETS_TOPIC, log};
+use crate::coordinators::{CoordinatorKind, OFFSETS_TOPIC, log};
 use crate::log::producers::Marker;
 use crate::state::State;
 
@@ -41,7 +41,7 @@ pub(crate) fn delay(state: &mut State, delay: Duration) {
 /// Tells the partitions of an id's transaction how it ends, as far as they can be told, if it is about to end.
 pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
     let Some(transaction) = state.transactions.by_id.get(id).filter(|txn| txn.state().is_preparing()) else { return };
-    let index = coordinators::partition_for(id);
+    let index = state.spread.partition_for(CoordinatorKind::Transaction, id);
     let Transactions { held, delayed, .. } = &state.transactions;
     let is_delayed = delayed.get(id).is_some_and(|due| now < *due);
     if is_delayed || held.contains(id) || state.transactions.is_loading(index, now) {
@@ -114,7 +114,9 @@ pub(crate) fn write(
     let batch = marker.to_batch(state.clock.millis(now));
     state.append(id, index, &batch, now);
     if topic == OFFSETS_TOPIC {
-        state.pending_offsets.end(&mut state.offsets, index, marker.producer_id, marker.commit, now);
+        let spread = state.spread;
+        let is_there = |group: &str| spread.partition_for(CoordinatorKind::Group, group) == index;
+        state.pending_offsets.end(&mut state.offsets, is_there, marker.producer_id, marker.commit, now);
     }
     Ok(())
 }

@@ -101,7 +101,8 @@ pub(crate) fn refusal(state: &State, node: i32, id: &str, now: Instant) -> Optio
     if coordinators::find(state, CoordinatorKind::Transaction, id) != Some(node) {
         return Some(ErrorCode::NOT_COORDINATOR);
     }
-    let is_loading = state.transactions.is_loading(coordinators::partition_for(id), now);
+    let index = state.spread.partition_for(CoordinatorKind::Transaction, id);
+    let is_loading = state.transactions.is_loading(index, now);
     is_loading.then_some(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
 }
 

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use krafka_protocol::Str;
 
-use crate::coordinators;
 use crate::offsets::{Committed, Offsets};
 
 /// The offsets in open transactions, by producer id.
@@ -54,11 +53,18 @@ impl PendingOffsets {
         }
     }
 
-    /// Ends the transaction of a producer for the groups on a partition of `__consumer_offsets`.
-    pub(crate) fn end(&mut self, offsets: &mut Offsets, index: i32, producer_id: i64, commit: bool, now: Instant) {
+    /// Ends the transaction of a producer for the groups that are meant: those on a partition of `__consumer_offsets`.
+    pub(crate) fn end(
+        &mut self,
+        offsets: &mut Offsets,
+        is_meant: impl Fn(&str) -> bool,
+        producer_id: i64,
+        commit: bool,
+        now: Instant,
+    ) {
         let Some(pending) = self.by_producer.get_mut(&producer_id) else { return };
         pending.retain(|(group, topic, partition), pending| {
-            if coordinators::partition_for(group) != index {
+            if !is_meant(group) {
                 return true;
             }
             if commit && !pending.is_overtaken {
@@ -99,9 +105,11 @@ impl PendingOffsets {
 mod tests {
     use super::*;
 
-    const ALL: i32 = 47;
+    /// All groups.
+    fn all(_: &str) -> bool {
+        true
+    }
 
-    /// The group `group` lies on partition 47 (`coordinators.rs`).
     fn with_pending(offset: i64) -> PendingOffsets {
         let mut pending = PendingOffsets::default();
         let committed = Committed { offset, leader_epoch: -1, metadata: Str::default() };
@@ -118,9 +126,9 @@ mod tests {
         let (mut pending, mut offsets) = (with_pending(5), Offsets::default());
         assert!(pending.is_unstable(&"group".into(), &"topic".into(), 0));
 
-        pending.end(&mut offsets, 3, 7, true, Instant::now());
+        pending.end(&mut offsets, |group| group != "group", 7, true, Instant::now());
         assert_eq!(committed(&offsets), None, "another coordinator's part of the transaction");
-        pending.end(&mut offsets, ALL, 7, true, Instant::now());
+        pending.end(&mut offsets, all, 7, true, Instant::now());
 
         assert_eq!(committed(&offsets), Some(5));
         assert!(!pending.is_unstable(&"group".into(), &"topic".into(), 0));
@@ -130,7 +138,7 @@ mod tests {
     fn offset_of_an_aborted_transaction_is_forgotten() {
         let (mut pending, mut offsets) = (with_pending(5), Offsets::default());
 
-        pending.end(&mut offsets, ALL, 7, false, Instant::now());
+        pending.end(&mut offsets, all, 7, false, Instant::now());
 
         assert_eq!(committed(&offsets), None);
     }
@@ -143,7 +151,7 @@ mod tests {
         pending.overtaken(&"group".into(), &"topic".into(), 0);
         assert!(pending.is_unstable(&"group".into(), &"topic".into(), 0));
 
-        pending.end(&mut offsets, ALL, 7, true, Instant::now());
+        pending.end(&mut offsets, all, 7, true, Instant::now());
 
         assert_eq!(committed(&offsets), Some(9));
     }

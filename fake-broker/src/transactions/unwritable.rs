@@ -8,7 +8,7 @@
 use krafka_protocol::{ErrorCode, Str};
 
 use super::{Protocol, Transaction};
-use crate::coordinators;
+use crate::coordinators::CoordinatorKind;
 use crate::features::TRANSACTION_VERSION;
 use crate::producer_ids::ProducerIds;
 use crate::state::State;
@@ -47,5 +47,7 @@ pub(super) fn change<R>(
 
 /// A coordinator has read a partition of `__transaction_state`: what was never written is over.
 pub(super) fn reload(state: &mut State, partition: i32) {
-    state.transactions.unwritable.retain(|id| coordinators::partition_for(id) != partition);
+    let spread = state.spread;
+    let is_there = |id: &str| spread.partition_for(CoordinatorKind::Transaction, id) == partition;
+    state.transactions.unwritable.retain(|id| !is_there(id));
 }

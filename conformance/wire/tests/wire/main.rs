@@ -22,6 +22,7 @@ mod consumer_refusals;
 mod consumer_regex;
 mod consumer_settings;
 mod coordinator_logs;
+mod coordinator_topics;
 mod coverage;
 mod delegation_tokens;
 mod delete_records;
