@@ -1,5 +1,7 @@
 //! Describes a cluster before it runs: nodes, topics, settings; then builds it, with or without a shell.
 
+mod check;
+mod groups;
 mod properties;
 mod security;
 
@@ -12,7 +14,7 @@ use krafka_protocol::Str;
 
 use crate::clock::{self, Clock, TokioClock, WallClock};
 use crate::cluster::Cluster;
-use crate::config::{Config, MigrationPolicy};
+use crate::config::Config;
 use crate::faults::{KafkaVersion, Profile};
 use crate::handle::FakeCluster;
 use crate::listeners::{Listeners, SecurityProtocol};
@@ -21,7 +23,6 @@ use crate::rng::Rng;
 use crate::serve::tcp::Listener;
 use crate::serve::{self, Shared};
 use crate::state::State;
-use crate::topics;
 use crate::transactions;
 
 /// Builds a [`FakeCluster`].
@@ -88,12 +89,10 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there is none, or more than a thousand.
     #[track_caller]
-    pub fn nodes(mut self, nodes: i32) -> Self {
-        assert!(nodes > 0, "a cluster has at least one node, not {nodes}");
-        self.nodes = nodes;
-        self
+    pub fn nodes(self, nodes: i32) -> Self {
+        self.try_nodes(nodes).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
     /// Adds a topic with so many partitions, there from the start. For a name that was given before, the later number
@@ -101,20 +100,11 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// If the name is invalid, or collides with another one's (`a.b` with `a_b`), or there are no partitions.
+    /// If the name is invalid, or collides with another one's (`a.b` with `a_b`), or there are no partitions or more
+    /// than a hundred thousand.
     #[track_caller]
-    pub fn topic(mut self, name: impl Into<Str>, partitions: i32) -> Self {
-        let name = name.into();
-        if let Err(fault) = topics::validate_name(&name) {
-            panic!("{fault}");
-        }
-        assert!(partitions > 0, "the topic {name} needs at least one partition, not {partitions}");
-        self.topics.retain(|(other, _)| *other != name);
-        if let Some((other, _)) = self.topics.iter().find(|(other, _)| topics::collide(&name, other)) {
-            panic!("{}", topics::collision(&name, other));
-        }
-        self.topics.push((name, partitions));
-        self
+    pub fn topic(self, name: impl Into<Str>, partitions: i32) -> Self {
+        self.try_topic(name, partitions).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
     /// Sets the seed of the cluster's chance: the ids of topics, sessions and members. The default is 0.
@@ -176,121 +166,30 @@ impl FakeClusterBuilder {
     }
 
     /// Sets how many partitions a topic gets whose creator does not say: Kafka's `num.partitions`. The default is 1.
-    pub fn default_partitions(mut self, partitions: i32) -> Self {
-        self.config.default_partitions = partitions;
-        self
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    #[track_caller]
+    pub fn default_partitions(self, partitions: i32) -> Self {
+        self.with("num.partitions", partitions)
     }
 
     /// Sets how many replicas a topic gets whose creator does not say: Kafka's `default.replication.factor`. The
     /// default is 3, or the number of nodes if that is less, so that topics survive the crash of a node.
-    pub fn replication_factor(mut self, replicas: i16) -> Self {
-        self.replication_factor = Some(replicas);
-        self
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    #[track_caller]
+    pub fn replication_factor(self, replicas: i16) -> Self {
+        self.with("default.replication.factor", replicas)
     }
 
     /// Sets whether asking for an unknown topic creates it: Kafka's `auto.create.topics.enable`. The default is no,
     /// other than Kafka's, so that a misspelt topic shows in a test.
     pub fn auto_create_topics(mut self, create: bool) -> Self {
         self.config.auto_create_topics = create;
-        self
-    }
-
-    /// Sets how long an empty group waits for more members before its first rebalance: Kafka's
-    /// `group.initial.rebalance.delay.ms`. The default is not at all, as in the configuration that Kafka is shipped
-    /// with.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_initial_rebalance_delay(mut self, delay: Duration) -> Self {
-        self.config.group_initial_rebalance_delay = delay;
-        self
-    }
-
-    /// Sets the bounds of a member's session timeout: Kafka's `group.min.session.timeout.ms` and
-    /// `group.max.session.timeout.ms`. The defaults are 6 s and 30 min.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_session_timeouts(mut self, min: Duration, max: Duration) -> Self {
-        self.config.group_min_session_timeout = min;
-        self.config.group_max_session_timeout = max;
-        self
-    }
-
-    /// Sets how many members a group may have: Kafka's `group.max.size`. The default is no limit.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_max_size(mut self, members: usize) -> Self {
-        self.config.group_max_size = members;
-        self
-    }
-
-    /// Sets how long a member of KIP-848 may be silent: Kafka's `group.consumer.session.timeout.ms`. The default is
-    /// 45 s.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_session_timeout(mut self, timeout: Duration) -> Self {
-        self.config.group_consumer_session_timeout = timeout;
-        self
-    }
-
-    /// Sets how often members of KIP-848 are to send heartbeats: Kafka's `group.consumer.heartbeat.interval.ms`. The
-    /// default is 5 s.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_heartbeat_interval(mut self, interval: Duration) -> Self {
-        self.config.group_consumer_heartbeat_interval = interval;
-        self
-    }
-
-    /// Sets how long the coordinator leaves an assignment alone before it makes the next one: Kafka's
-    /// `group.consumer.assignment.interval.ms`, which is there since 4.3. The default is 1 s.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_assignment_interval(mut self, interval: Duration) -> Self {
-        self.config.group_consumer_assignment_interval = interval;
-        self
-    }
-
-    /// Sets how often regular expressions are resolved anew though no topic has come: Kafka's
-    /// `group.consumer.regex.refresh.interval.ms`. The default is 10 min.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_regex_refresh_interval(mut self, interval: Duration) -> Self {
-        self.config.group_consumer_regex_refresh_interval = interval;
-        self
-    }
-
-    /// Sets how many members a group of KIP-848 may have: Kafka's `group.consumer.max.size`. The default is no limit.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_max_size(mut self, members: usize) -> Self {
-        self.config.group_consumer_max_size = members;
-        self
-    }
-
-    /// Sets which way groups with members may change over to the other protocol: Kafka's
-    /// `group.consumer.migration.policy`. The default is both ways, and neither in Kafka 3.9.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn group_consumer_migration_policy(mut self, policy: MigrationPolicy) -> Self {
-        self.config.group_consumer_migration_policy = Some(policy);
-        self
-    }
-
-    /// Sets how long committed offsets are kept that nobody uses: Kafka's `offsets.retention.minutes`. The default is
-    /// seven days.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn offsets_retention(mut self, retention: Duration) -> Self {
-        self.config.offsets_retention = retention;
-        self
-    }
-
-    /// Sets how often expired offsets and empty groups are looked for: Kafka's
-    /// `offsets.retention.check.interval.ms`. The default is 10 min.
-    ///
-    /// **Unstable:** may change in any release.
-    pub fn offsets_retention_check_interval(mut self, interval: Duration) -> Self {
-        self.config.offsets_retention_check_interval = interval;
         self
     }
 
@@ -305,12 +204,16 @@ impl FakeClusterBuilder {
 
     /// Sets a config of all brokers by Kafka's name of it, as a broker's file does: such as `log.retention.hours`, or
     /// `group.share.record.lock.duration.ms`. It is told by DescribeConfigs, and topics and groups inherit it. What has
-    /// a method of its own here is set by that method.
+    /// a method of its own here goes through that.
     ///
     /// **Unstable:** may change in any release.
-    pub fn broker_config(mut self, name: impl Into<Str>, value: impl Into<Str>) -> Self {
-        self.config.properties.insert(name.into(), value.into());
-        self
+    ///
+    /// # Panics
+    ///
+    /// If [`property`](Self::property) refuses it.
+    #[track_caller]
+    pub fn broker_config(self, name: impl Into<Str>, value: impl Into<Str>) -> Self {
+        self.with(&name.into(), value.into())
     }
 
     /// Sets whether a leader sends consumers to the replica in their rack (KIP-392): Kafka's `replica.selector.class`
@@ -327,9 +230,13 @@ impl FakeClusterBuilder {
     /// eight there are no sessions.
     ///
     /// **Unstable:** may change in any release.
-    pub fn fetch_session_slots(mut self, slots: usize) -> Self {
-        self.config.fetch_session_slots = slots;
-        self
+    ///
+    /// # Panics
+    ///
+    /// If it is more than an `i32` has room for.
+    #[track_caller]
+    pub fn fetch_session_slots(self, slots: usize) -> Self {
+        self.with("max.incremental.fetch.session.cache.slots", slots)
     }
 
     /// Makes the nodes speak the versions of requests that their Kafka calls unstable: Kafka's
@@ -357,7 +264,13 @@ impl FakeClusterBuilder {
     /// default is 15 min.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If it is no time at all.
+    #[track_caller]
     pub fn transaction_max_timeout(mut self, timeout: Duration) -> Self {
+        some_time("transaction max timeout", timeout);
         self.config.transaction_max_timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         self
     }
@@ -387,7 +300,13 @@ impl FakeClusterBuilder {
     /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`. The default is 10 s.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If it is no time at all.
+    #[track_caller]
     pub fn transaction_abort_interval(mut self, interval: Duration) -> Self {
+        some_time("transaction abort interval", interval);
         self.config.transaction_abort_interval = interval;
         self
     }
@@ -396,7 +315,13 @@ impl FakeClusterBuilder {
     /// `transactional.id.expiration.ms`. The default is 7 days. They are looked for once in an hour.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If it is no time at all.
+    #[track_caller]
     pub fn transactional_id_expiration(mut self, expiration: Duration) -> Self {
+        some_time("transactional id expiration", expiration);
         self.config.transactional_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
         self
     }
@@ -405,7 +330,13 @@ impl FakeClusterBuilder {
     /// default is one day. They are looked for every ten minutes, and what counts is the timestamp of their batches.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If it is no time at all.
+    #[track_caller]
     pub fn producer_id_expiration(mut self, expiration: Duration) -> Self {
+        some_time("producer id expiration", expiration);
         self.config.producer_id_expiration_ms = i64::try_from(expiration.as_millis()).unwrap_or(i64::MAX);
         self
     }
@@ -422,9 +353,13 @@ impl FakeClusterBuilder {
     /// Sets how many share sessions a node keeps: Kafka's `group.share.max.share.sessions`. The default is 2000.
     ///
     /// **Unstable:** may change in any release.
-    pub fn share_session_slots(mut self, slots: usize) -> Self {
-        self.config.share_session_slots = slots;
-        self
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
+    #[track_caller]
+    pub fn share_session_slots(self, slots: usize) -> Self {
+        self.with("group.share.max.share.sessions", slots)
     }
 
     /// Sets the first of the ports that [`start`](Self::start) listens on, one for each node. By default the system
@@ -435,6 +370,10 @@ impl FakeClusterBuilder {
     }
 
     /// Sets the time of day at which the cluster starts, in milliseconds since 1970. The default is now.
+    ///
+    /// Clients have their own clock. From Kafka 4.0 on a broker refuses records with INVALID_TIMESTAMP that are more
+    /// than an hour ahead of its time: with a start in the past, either the records are given a time of theirs, or
+    /// [`broker_config`](Self::broker_config) sets `log.message.timestamp.after.max.ms` to more.
     pub fn start_time_ms(mut self, start_ms: i64) -> Self {
         self.start_ms = Some(start_ms);
         self
@@ -452,12 +391,13 @@ impl FakeClusterBuilder {
     ///
     /// # Errors
     ///
-    /// If a port cannot be listened on.
+    /// If a port cannot be listened on, or [`check`](Self::check) finds something wrong.
     ///
     /// # Cancel safety
     ///
     /// A dropped future leaves nothing behind.
     pub async fn start(self) -> io::Result<FakeCluster> {
+        self.check().map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
         let listeners = serve::tcp::bind(&self.listeners(), self.nodes, self.port_base).await?;
         let ports = |node| listeners.iter().filter(|bound| bound.port.node == node).map(Listener::named).collect();
         let fake = self.into_cluster("127.0.0.1", ports)?;
@@ -470,7 +410,8 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime.
+    /// Outside of a tokio runtime, or if [`check`](Self::check) finds something wrong.
+    #[track_caller]
     pub fn start_on_pipes(self) -> FakeCluster {
         let fake = self.build();
         fake.spawn_timers();
@@ -485,8 +426,8 @@ impl FakeClusterBuilder {
     ///
     /// # Panics
     ///
-    /// If there is a TLS listener, and no certificate that it can use; or if there is no such level of a feature as was
-    /// given.
+    /// If [`check`](Self::check) finds something wrong, or the certificate of a TLS listener cannot be used.
+    #[track_caller]
     pub fn build(self) -> FakeCluster {
         let ports = self.listeners().in_memory();
         self.into_cluster("broker", |_| ports.clone()).unwrap_or_else(|error| panic!("{error}"))
@@ -497,18 +438,10 @@ impl FakeClusterBuilder {
         host: &str,
         ports: impl Fn(i32) -> BTreeMap<SecurityProtocol, u16>,
     ) -> io::Result<FakeCluster> {
+        self.check().map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
         let clock = self.clock.clone();
         #[cfg(feature = "tls")]
         let acceptor = self.tls.as_ref().map(serve::tls::ServerTls::acceptor).transpose()?;
-        #[cfg(feature = "tls")]
-        let has_certificate = acceptor.is_some();
-        #[cfg(not(feature = "tls"))]
-        let has_certificate = false;
-        if let Some(listener) = self.listeners().iter().find(|listener| listener.is_tls() && !has_certificate) {
-        state.spread_keys_anew(now);
-            let text = format!("a listener of {listener} needs a certificate: give the builder one by `tls`");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
         let shared = Shared::new(self.into_machine(host, ports, clock.now()), clock);
         #[cfg(feature = "tls")]
         shared.set_acceptor(acceptor);
@@ -530,7 +463,13 @@ impl FakeClusterBuilder {
     /// [`start_time_ms`](Self::start_time_ms).
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If [`check`](Self::check) finds something wrong.
+    #[track_caller]
     pub fn build_machine(self, now: Instant) -> Cluster {
+        self.check().unwrap_or_else(|reason| panic!("{reason}"));
         let ports = self.listeners().in_memory();
         self.into_machine("broker", |_| ports.clone(), now)
     }
@@ -539,18 +478,17 @@ impl FakeClusterBuilder {
         // Before all that takes time, as keys of passwords do: or the cluster's time of day is ahead of everybody's.
         let start_ms = self.start_ms.unwrap_or_else(clock::system_millis);
         let listeners = self.listeners();
+        let oldest = self.oldest_version();
         let mut config = Config { listeners, ..self.config };
         let mut ids = Rng::stream(config.seed, "ids");
         config.logins.chance = Rng::stream(config.seed, "sasl");
         self.users.iter().for_each(|(user, password)| config.logins.set_password(user, password));
         config.logins.complete_mechanisms();
-        let oldest = (1..=self.nodes).map(|id| self.versions.get(&id).copied().unwrap_or(self.version)).min();
-        config.acls.knows_ranges = oldest.is_some_and(|oldest| oldest >= KafkaVersion::V4_4);
+        config.acls.knows_ranges = oldest >= KafkaVersion::V4_4;
         config.cluster_id = Str::from(ids.uuid().to_string());
         let widest = i16::try_from(self.nodes).unwrap_or(i16::MAX);
         config.replication_factor = self.replication_factor.unwrap_or_else(|| widest.min(3));
-        let versions = (1..=self.nodes).map(|id| self.versions.get(&id).copied().unwrap_or(self.version));
-        config.write_properties(versions.min().unwrap_or_default());
+        config.write_properties(oldest);
         let node = |id: i32| {
             let host = if host == "127.0.0.1" { Str::from(host) } else { Str::from(format!("{host}-{id}")) };
             let rack = (!self.racks.is_empty()).then(|| self.racks[(id as usize - 1) % self.racks.len()].clone());
@@ -562,15 +500,18 @@ impl FakeClusterBuilder {
         let mut state = State::new(Arc::new(config), WallClock::new(now, start_ms), nodes, ids);
         let marker_delay = state.config.marker_delay;
         transactions::delay_markers(&mut state, marker_delay);
-        for (name, &level) in &self.features {
-            let found = state.feature(name).filter(|feature| (feature.min..=feature.max).contains(&level));
-            let feature = found.unwrap_or_else(|| panic!("this Kafka has no level {level} of a feature {name}"));
-            state.set_feature(&feature, level);
-        }
+        state.begin_with_features(&self.features);
         let replicas = state.config.replication_factor;
         for (name, partitions) in self.topics {
             state.add_topic(name, partitions, replicas);
         }
+        state.spread_keys_anew(now);
         Cluster::new(state)
     }
+}
+
+/// Sees that a time is one.
+#[track_caller]
+fn some_time(what: &str, time: Duration) {
+    assert!(!time.is_zero(), "the {what} is some time, not {time:?}");
 }

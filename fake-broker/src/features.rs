@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use krafka_protocol::Str;
+
 use crate::faults::{Feature, KafkaVersion};
 use crate::groups::share;
 use crate::partition::Rules;
@@ -31,6 +33,23 @@ pub(crate) const SHARE_VERSION: &str = "share.version";
 pub(crate) const STREAMS_VERSION: &str = "streams.version";
 /// The feature of the transaction protocol.
 pub(crate) const TRANSACTION_VERSION: &str = "transaction.version";
+
+/// The feature that says what the metadata log may hold.
+const METADATA_VERSION: &str = "metadata.version";
+
+/// From which level of `metadata.version` on a cluster begins with a level of a feature, as Kafka's table of its
+/// releases has it.
+const COMES_WITH: &[(&str, i16, i16)] = &[
+    (GROUP_VERSION, 1, 22),
+    (TRANSACTION_VERSION, 2, 24),
+    (ELIGIBLE_LEADER_REPLICAS_VERSION, 1, 26),
+    (SHARE_VERSION, 1, 28),
+    (SHARE_VERSION, 2, 31),
+    (STREAMS_VERSION, 1, 29),
+];
+
+/// The one feature that depends on another: on this level of `metadata.version`.
+const ELIGIBLE_LEADERS_NEED: i16 = 23;
 
 /// How a level may be changed, with Kafka's codes.
 const UPGRADE: i8 = 1;
@@ -60,7 +79,59 @@ impl Features {
     }
 }
 
+/// Checks the levels that a cluster of a version shall begin with.
+///
+/// # Errors
+///
+/// What Kafka would refuse when it formats its disks: a level that there is not, or one that another is too low for.
+pub(crate) fn check_start(version: KafkaVersion, given: &BTreeMap<Str, i16>) -> Result<(), String> {
+    for (name, level) in given {
+        match version.feature_levels(name) {
+            Some(levels) if levels.contains(level) => {}
+            Some(levels) => {
+                let range = format!("{} to {}", levels.start(), levels.end());
+                return Err(format!("{name}={level}: Kafka {version} has levels from {range} of it"));
+            }
+            None => return Err(format!("{name}={level}: Kafka {version} has no such feature")),
+        }
+    }
+    let metadata = given.get(METADATA_VERSION).copied().unwrap_or(i16::MAX);
+    given.iter().try_for_each(|(name, level)| depends(name, *level, metadata))
+}
+
+/// Checks a level of a feature against that of `metadata.version`.
+///
+/// # Errors
+///
+/// Kafka's words, if that is too low.
+fn depends(name: &str, level: i16, metadata: i16) -> Result<(), String> {
+    if name == ELIGIBLE_LEADER_REPLICAS_VERSION && level > 0 && metadata < ELIGIBLE_LEADERS_NEED {
+        let needs = format!("{METADATA_VERSION} level {ELIGIBLE_LEADERS_NEED}");
+        return Err(format!("{name} could not be set to {level} because it depends on {needs}"));
+    }
+    Ok(())
+}
+
 impl State {
+    /// Sets the levels that the cluster begins with, which are valid. With a `metadata.version` of the past, the
+    /// features that came later are off unless they are given.
+    pub(crate) fn begin_with_features(&mut self, given: &BTreeMap<Str, i16>) {
+        let metadata = given.get(METADATA_VERSION).copied();
+        let features: Vec<Feature> = self.cluster_version().features().collect();
+        for feature in features {
+            let come = |metadata: i16| {
+                let levels = COMES_WITH.iter().filter(|(name, ..)| *name == feature.name);
+                let come = levels.clone().filter(|(.., since)| *since <= metadata).map(|(_, level, _)| *level).max();
+                let is_listed = levels.clone().next().is_some();
+                if is_listed { come.unwrap_or(0).min(feature.level) } else { feature.level }
+            };
+            let default = || metadata.filter(|level| *level < newest_metadata(self)).map(come);
+            if let Some(level) = given.get(feature.name).copied().or_else(default) {
+                self.set_feature(&feature, level);
+            }
+        }
+    }
+
     /// A feature that the cluster's version has.
     pub(crate) fn feature(&self, name: &str) -> Option<Feature> {
         self.cluster_version().features().find(|feature| feature.name == name)
@@ -89,14 +160,16 @@ impl State {
         }
     }
 
-    /// Checks a change of a feature's level, and says which it is: none if there is nothing to change.
+    /// Checks a change of a feature's level, and says which it is: none if there is nothing to change. `all` are the
+    /// changes that are asked for together.
     ///
     /// # Errors
     ///
     /// Kafka's words for what is wrong with it.
-    pub(crate) fn check_feature(&self, update: &Update<'_>) -> Result<Option<Feature>, String> {
+    pub(crate) fn check_feature(&self, update: &Update<'_>, all: &[Update<'_>]) -> Result<Option<Feature>, String> {
         let Update { feature: name, level, upgrade_type } = *update;
-        let refuse = |reason: String| Err(format!("Invalid update version {level} for feature {name}. {reason}"));
+        let refused = |reason: String| format!("Invalid update version {level} for feature {name}. {reason}");
+        let refuse = |reason: String| Err(refused(reason));
         let controller = self.nodes.controller();
         if !(UPGRADE..=UNSAFE_DOWNGRADE).contains(&upgrade_type) {
             return refuse("The controller does not support the given upgrade type.".to_owned());
@@ -122,10 +195,13 @@ impl State {
         if level > present && upgrade_type != UPGRADE {
             return refuse("Can't downgrade to a newer version.".to_owned());
         }
+        let metadata = all.iter().find(|update| update.feature == METADATA_VERSION).map(|update| update.level);
+        let metadata = metadata.unwrap_or_else(|| self.feature_level(METADATA_VERSION));
+        depends(name, level, metadata).map_err(refused)?;
         if level >= present {
             return Ok(Some(feature).filter(|_| !is_kept_elsewhere));
         }
-        if name == "metadata.version" && upgrade_type != UPGRADE && self.cluster_version() < KafkaVersion::V4_0 {
+        if name == METADATA_VERSION && upgrade_type != UPGRADE && self.cluster_version() < KafkaVersion::V4_0 {
             return check_old_metadata_downgrade(level, upgrade_type).map(|()| Some(feature));
         }
         match (name, upgrade_type) {
@@ -134,17 +210,22 @@ impl State {
                 let types = "without setting the upgrade type to either safe or unsafe downgrade";
                 refuse(format!("Can't downgrade the version of this feature {types}."))
             }
-            ("metadata.version", SAFE_DOWNGRADE) => Err(format!(
+            (METADATA_VERSION, SAFE_DOWNGRADE) => Err(format!(
                 "Unsupported metadata.version downgrade from {present} to {level}. Refusing to perform the requested \
                  downgrade because it might delete metadata information."
             )),
-            ("metadata.version", UNSAFE_DOWNGRADE) => Err(format!(
+            (METADATA_VERSION, UNSAFE_DOWNGRADE) => Err(format!(
                 "Unsupported metadata.version downgrade from {present} to {level}. Unsafe metadata downgrade is not \
                  supported in this version."
             )),
             _ => Ok(Some(feature)),
         }
     }
+}
+
+/// The level of `metadata.version` that a fresh cluster is at.
+fn newest_metadata(state: &State) -> i16 {
+    state.feature(METADATA_VERSION).map_or(i16::MAX, |feature| feature.level)
 }
 
 /// The first level of `metadata.version` that was written down itself, and could be gone back to before Kafka 4.

@@ -190,10 +190,12 @@ fn program_names_further_listeners_first() {
 #[test]
 fn program_explains_what_it_does_not_understand() {
     for (arguments, expected) in [
-        (&["--nodes", "0"][..], "--nodes takes a number from 1"),
+        (&["--nodes", "0"][..], "--nodes: a cluster has from 1 to 1000 nodes, not 0"),
         (&["--as-version", "2.8"], "3.9"),
         (&["--as-version", "kafka"], "4.4, msk-serverless or event-hubs, not 'kafka'"),
         (&["--control", "9092"], "--control takes an address with a port, such as 127.0.0.1:0, not '9092'"),
+        (&["--control", "127.0.0.1:0", "--control", "127.0.0.1:0"], "--control was given before"),
+        (&["--feature", "metadata.version=22", "--feature", "eligible.leader.replicas.version=1"], "it depends on"),
         (&["--seed", "-1"], "--seed takes a number from 0 on, not '-1'"),
         (&["--config", "num.partitions=0"], "num.partitions cannot be '0'"),
         (&["--config", "node.id=7"], "node.id acts on nothing here: nodes are numbered from 1 on"),
@@ -206,7 +208,7 @@ fn program_explains_what_it_does_not_understand() {
         (&["--topic", "a b"], "a b"),
         (&["--topic", "orders:many"], "many"),
         (&["--topic", "orders:1", "--topic", "orders:2"], "'orders' was given before"),
-        (&["--nodes", "three"], "--nodes: "),
+        (&["--nodes", "three"], "--nodes takes a number, not 'three'"),
         (&["--frobnicate"], "frobnicate"),
         (&["--port-base"], "port-base"),
         (&["--sasl", "alice"], "USER:PASSWORD"),

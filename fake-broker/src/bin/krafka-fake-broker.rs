@@ -3,7 +3,7 @@
 //! Prints `BOOTSTRAP=host:port,…` on one line when it is ready, the addresses of further listeners and of the control
 //! port before it, and runs until its standard input closes or a signal asks it to end.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
@@ -97,36 +97,30 @@ fn parse() -> Result<Option<Options>, Failure> {
         .allow_everyone_if_no_acl_found(true)
         .super_user("User:ANONYMOUS")
         .fresh_coordinators(true);
-    let (mut topics, mut features) = (BTreeMap::new(), BTreeMap::new());
-    let mut kafka = KafkaVersion::default();
+    let mut topics = BTreeSet::new();
     let (mut has_sasl, mut has_users, mut has_tls) = (false, false, false);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
         builder = match argument {
-            Long("nodes") => builder.nodes(within(&mut arguments, "--nodes", 1, 1000)?),
+            Long("nodes") => {
+                let nodes = parsed(&mut arguments, "--nodes takes a number")?;
+                builder.try_nodes(nodes).map_err(|reason| Failure::Usage(format!("--nodes: {reason}")))?
+            }
             Long("port-base") => builder.port_base(within(&mut arguments, "--port-base", 1, 65_535)? as u16),
             Long("topic") => {
                 let argument = text(&mut arguments)?;
                 let (name, partitions) = topic(&argument)?;
-                // Kafka's metrics take dots and underscores for one.
-                if let Some(other) = topics.insert(name.replace('.', "_"), name.to_owned()) {
-                    let reason = if other == name {
-                        format!("the topic '{name}' was given before")
-                    } else {
-                        format!("Topic '{name}' collides with existing topic: {other}")
-                    };
-                    return Err(Failure::Usage(format!("--topic {argument}: {reason}")));
+                let fault = |reason: String| Failure::Usage(format!("--topic {argument}: {reason}"));
+                if !topics.insert(name.to_owned()) {
+                    return Err(fault(format!("the topic '{name}' was given before")));
                 }
-                builder.topic(name, partitions)
+                builder.try_topic(name, partitions).map_err(fault)?
             }
             Long("as-version") => {
                 let named = text(&mut arguments)?;
                 match named.parse::<Profile>() {
                     Ok(profile) => builder.as_service(profile),
-                    Err(_) => {
-                        kafka = version(&named)?;
-                        builder.as_version(kafka)
-                    }
+                    Err(_) => builder.as_version(version(&named)?),
                 }
             }
             Long("auto-create") => builder.auto_create_topics(true),
@@ -158,7 +152,6 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let Some((name, level)) = named else {
                     return Err(Failure::Usage(format!("--feature takes NAME=LEVEL, not '{feature}'")));
                 };
-                features.insert(name.to_owned(), level);
                 builder.feature(name, level)
             }
             Long("racks") => {
@@ -176,6 +169,9 @@ fn parse() -> Result<Option<Options>, Failure> {
                 builder.marker_delay(Duration::from_millis(millis))
             }
             Long("seed") => builder.seed(parsed(&mut arguments, "--seed takes a number from 0 on")?),
+            Long("control") if control.is_some() => {
+                return Err(Failure::Usage("--control was given before: there is one control port".to_owned()));
+            }
             Long("control") => {
                 control = Some(parsed(&mut arguments, "--control takes an address with a port, such as 127.0.0.1:0")?);
                 builder
@@ -192,7 +188,6 @@ fn parse() -> Result<Option<Options>, Failure> {
             other => return Err(usage(other.unexpected())),
         };
     }
-    check_features(kafka, &features)?;
     let further = [
         (has_sasl, SecurityProtocol::SaslPlaintext),
         (has_tls, SecurityProtocol::Ssl),
@@ -201,20 +196,9 @@ fn parse() -> Result<Option<Options>, Failure> {
     builder = builder.listener(SecurityProtocol::Plaintext);
     let wanted = further.into_iter().filter(|(is_open, _)| *is_open);
     let builder = wanted.fold(builder, |builder, (_, it)| builder.listener(it));
+    // All but the features was looked at when it was read.
+    builder.check().map_err(|reason| Failure::Usage(format!("--feature {reason}")))?;
     Ok(Some(Options { builder, control, strict }))
-}
-
-/// Refuses levels of features that the Kafka which the nodes look like does not have.
-fn check_features(kafka: KafkaVersion, features: &BTreeMap<String, i16>) -> Result<(), Failure> {
-    for (name, level) in features {
-        let reason = match kafka.feature_levels(name) {
-            Some(levels) if levels.contains(level) => continue,
-            Some(levels) => format!("Kafka {kafka} has levels from {} to {} of it", levels.start(), levels.end()),
-            None => format!("Kafka {kafka} has no such feature"),
-        };
-        return Err(Failure::Usage(format!("--feature {name}={level}: {reason}")));
-    }
-    Ok(())
 }
 
 /// Reads what TLS listeners need from a directory.
@@ -260,12 +244,8 @@ fn within(arguments: &mut lexopt::Parser, option: &str, least: i32, most: i32) -
 
 fn topic(argument: &str) -> Result<(&str, i32), Failure> {
     let (name, partitions) = argument.rsplit_once(':').unwrap_or((argument, "1"));
-    let fault = |reason: String| Failure::Usage(format!("--topic {argument}: {reason}"));
-    krafka_fake_broker::validate_topic_name(name).map_err(fault)?;
-    match partitions.parse() {
-        Ok(partitions @ 1..=10_000) => Ok((name, partitions)),
-        _ => Err(fault(format!("'{partitions}' is not a number of partitions from 1 to 10000"))),
-    }
+    let fault = |_| Failure::Usage(format!("--topic {argument}: '{partitions}' is not a number of partitions"));
+    Ok((name, partitions.parse().map_err(fault)?))
 }
 
 fn version(argument: &str) -> Result<KafkaVersion, Failure> {

@@ -11,6 +11,7 @@ use super::FakeClusterBuilder;
 use crate::config::MigrationPolicy;
 use crate::configs::broker;
 use crate::faults::KafkaVersion;
+use crate::operations::MAX_PARTITIONS;
 use crate::security::principal::Principal;
 
 /// Why a setting is refused, in words.
@@ -88,8 +89,10 @@ impl FakeClusterBuilder {
             "group.consumer.assignment.interval.ms" => {
                 config.group_consumer_assignment_interval = millis(name, value)?;
             }
-            "group.consumer.heartbeat.interval.ms" => config.group_consumer_heartbeat_interval = millis(name, value)?,
-            "group.consumer.max.size" => config.group_consumer_max_size = positive(name, value)?,
+            "group.consumer.heartbeat.interval.ms" => {
+                config.group_consumer_heartbeat_interval = some_millis(name, value)?;
+            }
+            "group.consumer.max.size" => config.group_consumer_max_size = positive::<i32>(name, value)? as usize,
             "group.consumer.migration.policy" => {
                 let policy = match value {
                     "disabled" => MigrationPolicy::Disabled,
@@ -101,19 +104,31 @@ impl FakeClusterBuilder {
                 config.group_consumer_migration_policy = Some(policy);
             }
             "group.consumer.regex.refresh.interval.ms" => {
-                config.group_consumer_regex_refresh_interval = millis(name, value)?;
+                config.group_consumer_regex_refresh_interval = some_millis(name, value)?;
             }
-            "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = millis(name, value)?,
+            "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = some_millis(name, value)?,
             "group.initial.rebalance.delay.ms" => config.group_initial_rebalance_delay = millis(name, value)?,
             "group.max.session.timeout.ms" => config.group_max_session_timeout = millis(name, value)?,
-            "group.max.size" => config.group_max_size = positive(name, value)?,
+            "group.max.size" => config.group_max_size = positive::<i32>(name, value)? as usize,
             "group.min.session.timeout.ms" => config.group_min_session_timeout = millis(name, value)?,
-            "group.share.max.share.sessions" => config.share_session_slots = parse(name, value)?,
-            "max.incremental.fetch.session.cache.slots" => config.fetch_session_slots = parse(name, value)?,
+            "group.share.max.share.sessions" => config.share_session_slots = positive::<i32>(name, value)? as usize,
+            "offsets.topic.num.partitions"
+            | "transaction.state.log.num.partitions"
+            | "share.coordinator.state.topic.num.partitions" => {
+                let partitions: i32 = positive(name, value)?;
+                if partitions > MAX_PARTITIONS {
+                    return Err(refused(name, value, format!("a topic has at most {MAX_PARTITIONS} partitions here")));
+                }
+                config.properties.insert(Str::from(name), Str::from(value));
+            }
+            "max.incremental.fetch.session.cache.slots" => {
+                let slots: u32 = parse(name, value)?;
+                config.fetch_session_slots = i32::try_from(slots).map_err(|e| refused(name, value, e))? as usize;
+            }
             "num.partitions" => config.default_partitions = positive(name, value)?,
             "offset.metadata.max.bytes" => config.offset_metadata_max_bytes = parse(name, value)?,
             "offsets.retention.check.interval.ms" => {
-                config.offsets_retention_check_interval = Duration::from_millis(positive(name, value)?)
+                config.offsets_retention_check_interval = some_millis(name, value)?;
             }
             "offsets.retention.minutes" => {
                 let minutes: u32 = positive(name, value)?;
@@ -130,7 +145,7 @@ impl FakeClusterBuilder {
                 }
             }
             "transaction.abort.timed.out.transaction.cleanup.interval.ms" => {
-                config.transaction_abort_interval = Duration::from_millis(positive(name, value)?);
+                config.transaction_abort_interval = some_millis(name, value)?;
             }
             "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = positive(name, value)?,
             "transaction.two.phase.commit.enable" => config.two_phase_commit = parse(name, value)?,
@@ -140,10 +155,16 @@ impl FakeClusterBuilder {
                 let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
                 let known = known.ok_or_else(|| format!("no broker has a config '{name}'"))?;
                 known.definition.check(value).map_err(|reason| refused(name, value, reason))?;
-                return Ok(self.broker_config(name, value));
+                config.properties.insert(Str::from(name), Str::from(value));
             }
         }
         Ok(self)
+    }
+
+    /// Sets what a method of the builder is given, as [`property`](Self::property) does.
+    #[track_caller]
+    pub(super) fn with(self, name: &str, value: impl Display) -> Self {
+        self.property(name, &value.to_string()).unwrap_or_else(|reason| panic!("{reason}"))
     }
 }
 
@@ -151,7 +172,8 @@ fn parse<T: FromStr>(name: &str, value: &str) -> Result<T, Refused>
 where
     T::Err: Display,
 {
-    value.trim().parse().map_err(|error: T::Err| refused(name, value, error))
+    // Kafka takes TRUE for true.
+    value.trim().to_ascii_lowercase().parse().map_err(|error: T::Err| refused(name, value, error))
 }
 
 /// Reads a number where Kafka takes none below 1.
@@ -165,6 +187,10 @@ where
 
 fn millis(name: &str, value: &str) -> Result<Duration, Refused> {
     parse(name, value).map(Duration::from_millis)
+}
+
+fn some_millis(name: &str, value: &str) -> Result<Duration, Refused> {
+    positive(name, value).map(Duration::from_millis)
 }
 
 fn refused(name: &str, value: &str, reason: impl Display) -> Refused {

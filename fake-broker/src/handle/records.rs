@@ -7,6 +7,7 @@ use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::{Batches, Record};
 
 use super::{FakeCluster, NewRecord};
+use crate::operations::Operation;
 
 /// A record in a topic, and the partition that it is in. It is used as the record.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,12 +122,13 @@ impl FakeCluster {
     }
 
     /// Deletes all records below an offset, as retention does: the partition begins there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    #[track_caller]
     pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
-        self.control(|state, _| {
-            if let Some(id) = state.topics.by_name(topic).map(|topic| topic.id) {
-                state.delete_records(id, partition, before);
-            }
-        });
+        self.expect(Operation::DeleteRecords { topic: topic.to_owned(), partition, before });
     }
 
     /// Deletes what the topics need not keep any longer (`retention.ms`, `retention.bytes`), which otherwise happens
@@ -154,11 +156,12 @@ impl FakeCluster {
     /// it takes any sequence from each of them then, and recognises no repetition of what came before.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    #[track_caller]
     pub fn forget_producers(&self, topic: &str, partition: i32) {
-        self.control(|state, _| {
-            if let Some(partition) = state.topics.partition_mut(topic, partition) {
-                partition.log.producers.forget_idle();
-            }
-        });
+        self.expect(Operation::ForgetProducers { topic: topic.to_owned(), partition });
     }
 }

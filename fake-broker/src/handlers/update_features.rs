@@ -39,7 +39,7 @@ pub(crate) fn handle(
             },
         })
         .collect();
-    let checked: Vec<_> = updates.iter().map(|update| state.check_feature(update)).collect();
+    let checked: Vec<_> = updates.iter().map(|update| state.check_feature(update, &updates)).collect();
     let each_alone = state.cluster_version() < KafkaVersion::V4_0;
     if !each_alone && let Some(Err(reason)) = checked.iter().find(|checked| checked.is_err()) {
         let text = format!("The update failed for all features since the following feature had an error: {reason}");
