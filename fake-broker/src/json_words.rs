@@ -1,9 +1,20 @@
 //! What is wrong with JSON that somebody wrote, in words of JSON: serde has Rust's.
 
-/// Says what is wrong.
-pub(crate) fn explain(error: &serde_json::Error) -> String {
+/// Says what is wrong with what was read.
+pub(crate) fn explain(error: &serde_json::Error, json: &[u8]) -> String {
     let text = error.to_string();
     let (text, place) = text.split_at(text.rfind(" at line ").unwrap_or(text.len()));
+    // Both are said of JSON that is none, too.
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok();
+    match text {
+        _ if error.is_eof() => return format!("this is no JSON: it ends in the middle{place}"),
+        "expected value" if is_json => {
+            return format!("expected a name, or an object of one name and its fields{place}");
+        }
+        "trailing characters" if is_json => return format!("expected an array of fewer elements{place}"),
+        _ if !is_json && error.is_syntax() => return format!("this is no JSON: {text}{place}"),
+        _ => {}
+    }
     if let Some(name) = text.strip_prefix("unknown variant ") {
         return format!("unknown name {name}{place}");
     }
@@ -14,7 +25,10 @@ pub(crate) fn explain(error: &serde_json::Error) -> String {
             let text = text.strip_prefix("invalid length ").map_or_else(
                 || text.to_owned(),
                 |rest| match rest.split_once(", expected ") {
-                    Some((length, wanted)) => format!("expected {}, found {length} elements", wanted_words(wanted)),
+                    Some((length, wanted)) => {
+                        let s = if length == "1" { "" } else { "s" };
+                        format!("expected {}, found {length} element{s}", wanted_words(wanted))
+                    }
                     None => text.to_owned(),
                 },
             );

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use krafka_fake_broker::{FakeCluster, Rule};
+use krafka_fake_broker::{FakeCluster, KafkaVersion, Rule};
 use krafka_protocol::{ApiKey, ErrorCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -175,6 +175,11 @@ async fn what_is_refused_is_named() {
             "Topic 'a_b' collides with existing topic: a.b",
         ),
         ("POST", "/cluster", "{\"create_topic\": \"orders\"}", "expected an object, found the text \"orders\""),
+        ("POST", "/cluster", "{}", "expected a name, or an object of one name and its fields"),
+        ("POST", "/cluster", "{\"crash\": {\"node\": 1}, \"x\": {}}", "expected a name, or an object of one name"),
+        ("POST", "/cluster", "{\"crash\"", "this is no JSON: it ends in the middle"),
+        ("POST", "/cluster", "crash", "this is no JSON: expected value"),
+        ("POST", "/rules", "{\"when\": {\"versions\": [1, 2, 3]}}", "expected an array of fewer elements"),
         ("POST", "/cluster", "{\"explode\": {}}", "unknown name `explode`, expected one of `create_topic`"),
     ];
     for (method, path, body, reason) in cases {
@@ -400,6 +405,51 @@ async fn who_writes_too_much_is_told_so() {
     let (status, answer) = ask(&address, "POST", "/topics/orders/0/records", &value).await;
 
     assert_eq!((status, answer["error"].as_str()), (413, Some("a body has at most 1048576 bytes")));
+}
+
+/// Who comes when the port has all that it serves is told so, and not left waiting.
+#[tokio::test]
+async fn connection_too_many_is_told_so() {
+    let fake = FakeCluster::builder().start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let mut open = Vec::new();
+    for _ in 0..256 {
+        open.push(TcpStream::connect(&address).await.expect("it listens"));
+    }
+
+    let (status, answer) = ask(&address, "GET", "/nodes", "").await;
+
+    assert_eq!(status, 503);
+    assert_eq!(answer, json!({"error": "the control port serves 256 connections already: close some"}));
+    drop(open);
+    while ask(&address, "GET", "/nodes", "").await.0 != 200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Where no node is left, nothing can be kept; the next one is the controller, and looks like those that were.
+#[tokio::test]
+async fn node_that_comes_to_none_is_the_controller() {
+    let fake = FakeCluster::builder().nodes(2).as_version(KafkaVersion::V3_9).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    fake.remove_node(1);
+    fake.remove_node(2);
+
+    for change in [json!({"create_topic": {"topic": "orders"}}), json!({"request": {"api": "Metadata"}})] {
+        let (status, answer) = ask(&address, "POST", "/cluster", &change.to_string()).await;
+        let error = answer["error"].as_str().expect("an error");
+        assert!(status == 409 && (error.contains("there is no node") || error.contains("no node is up")), "{error}");
+    }
+    assert_eq!((fake.controller(), fake.coordinator("g")), (-1, -1));
+
+    let node = fake.add_node().await.expect("a port");
+
+    assert_eq!((node, fake.controller()), (3, 3));
+    fake.create_topic("orders", 1);
+    assert_eq!((fake.leader("orders", 0), fake.coordinator("g")), (Some(3), 3));
+    let newer = json!({"api": "ConsumerGroupDescribe", "version": 1}).to_string();
+    let (_, answer) = ask(&address, "POST", "/requests", &newer).await;
+    assert_eq!(answer["error"], "node 3 speaks ConsumerGroupDescribe in versions 0", "as Kafka 3.9 does");
 }
 
 /// A wait does not keep the cluster alive, and a cluster that is gone listens no more.

@@ -77,7 +77,8 @@ impl FakeCluster {
     ///
     /// What is wrong with it, with the name of the field.
     pub fn install_json(&self, rule: &str) -> Result<Rule, String> {
-        self.install(serde_json::from_str(rule).map_err(|error| json_words::explain(&error))?)
+        let text = serde_json::from_str(rule);
+        self.install(text.map_err(|error| json_words::explain(&error, rule.as_bytes()))?)
     }
 
     /// Puts a rule to work.

@@ -76,6 +76,7 @@ impl Reply {
             400 => "Bad Request",
             404 => "Not Found",
             405 => "Method Not Allowed",
+            503 => "Service Unavailable",
             408 => "Request Timeout",
             409 => "Conflict",
             413 => "Content Too Large",

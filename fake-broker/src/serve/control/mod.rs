@@ -24,8 +24,11 @@ use tokio::sync::Semaphore;
 use crate::handle::{FakeCluster, WeakCluster};
 use http::Reply;
 
-/// How many connections are served at once; more wait.
+/// How many connections are served at once.
 const MAX_CONNECTIONS: usize = 256;
+
+/// How many of those that come then are told so at once; the others are closed.
+const MAX_REFUSALS: usize = 64;
 
 /// How long it takes until connections are accepted again after one could not be.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -50,19 +53,40 @@ pub(crate) async fn bind(
 
 async fn accept(fake: WeakCluster, listener: TcpListener) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    while let Ok(permit) = room.clone().acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let fake = fake.clone();
-                tokio::spawn(async move {
-                    // A client that goes away in the middle of something is no matter.
-                    let _ = serve(fake, stream).await;
-                    drop(permit);
-                });
-            }
-            Err(_) => tokio::time::sleep(RETRY_DELAY).await,
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(RETRY_DELAY).await;
+            continue;
+        };
+        // A client that goes away in the middle of something is no matter.
+        if let Ok(permit) = room.clone().try_acquire_owned() {
+            let fake = fake.clone();
+            tokio::spawn(async move {
+                let _ = serve(fake, stream).await;
+                drop(permit);
+            });
+        } else if let Ok(permit) = refusals.clone().try_acquire_owned() {
+            tokio::spawn(async move {
+                let _ = refuse(stream).await;
+                drop(permit);
+            });
         }
     }
+}
+
+/// Tells a client that there are too many.
+async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
+    let reason = format!("the control port serves {MAX_CONNECTIONS} connections already: close some");
+    end(&mut stream, &Reply::error(503, reason)).await
+}
+
+/// Answers for the last time. A client that is still writing would be reset, and never see why it was refused.
+async fn end(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: &Reply) -> io::Result<()> {
+    http::write(stream, reply, false).await?;
+    stream.shutdown().await?;
+    let _ = tokio::time::timeout(LINGER, tokio::io::copy(stream, &mut tokio::io::sink())).await;
+    Ok(())
 }
 
 async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
@@ -77,13 +101,10 @@ async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpi
             },
             Err(reply) => (reply, false),
         };
-        http::write(&mut stream, &reply, is_kept).await?;
         if !is_kept {
-            // A client that is still writing would be reset, and never see why it was refused.
-            stream.shutdown().await?;
-            let _ = tokio::time::timeout(LINGER, tokio::io::copy(&mut stream, &mut tokio::io::sink())).await;
-            return Ok(());
+            return end(&mut stream, &reply).await;
         }
+        http::write(&mut stream, &reply, is_kept).await?;
     }
     Ok(())
 }

@@ -290,7 +290,7 @@ pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
     if body.trim_ascii_start().starts_with(b"[") {
         return Err(Reply::error(400, "expected an object, found an array"));
     }
-    serde_json::from_slice(body).map_err(|error| Reply::error(400, json_words::explain(&error)))
+    serde_json::from_slice(body).map_err(|error| Reply::error(400, json_words::explain(&error, body)))
 }
 
 fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {
