@@ -5,6 +5,7 @@ use krafka_protocol::{AnyRequest, Str, Uuid};
 use super::place::{Meaning, Place};
 use super::tree::{Node, Tree};
 use crate::context::Context;
+use crate::groups::share::{Holder, INITIAL_EPOCH};
 use crate::state::State;
 
 /// Everything that a request names.
@@ -30,6 +31,15 @@ impl Entities {
         {
             let remembered = sessions.partitions(fetch.session_id);
             entities.topics.extend(remembered.map(|(topic, index)| (topic.clone(), vec![index])));
+        }
+        if let AnyRequest::ShareFetch(fetch) = request
+            && fetch.share_session_epoch > INITIAL_EPOCH
+            && let (Some(group), Some(member)) = (&fetch.group_id, &fetch.member_id)
+            && let Some(sessions) = state.share.sessions.get(&cx.node)
+        {
+            let remembered = sessions.partitions(&Holder { group: group.clone(), member: member.clone() });
+            let named = remembered.iter().filter_map(|it| Some((state.topics.name_of(&it.topic)?, vec![it.partition])));
+            entities.topics.extend(named);
         }
         entities
     }

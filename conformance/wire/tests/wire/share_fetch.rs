@@ -8,7 +8,7 @@ use krafka_protocol::api::incremental_alter_configs::{
     AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
 };
 use krafka_protocol::api::share_fetch::{FetchPartition, FetchTopic, ForgottenTopic, ShareFetchRequest};
-use krafka_protocol::{ErrorCode, Str, Uuid};
+use krafka_protocol::{ApiKey, ErrorCode, Str, Uuid};
 use tokio::time::Instant;
 
 use crate::records::{batch, written};
@@ -495,6 +495,24 @@ fn a_new_leader_knows_what_was_kept() {
         assert_eq!(old, "UNKNOWN_TOPIC_OR_PARTITION");
         // Of the last record nothing was ever written.
         assert_eq!(new, [(1, 1, 2), (3, 3, 1)]);
+    });
+}
+
+/// A rule for a topic also finds the fetches within a session, which name it no more.
+#[test]
+fn rule_for_a_topic_finds_fetches_within_a_session() {
+    on_fake(FakeCluster::builder(), async |target, fake| {
+        let group = Str::from_static("share");
+        let topic = target.topic(1).await;
+        let mut member = ShareMember::reading(&target, &group, &topic, "m1").await;
+        let other = fake.when(ApiKey::ShareFetch).topic("other").observe();
+        let rule = fake.when(ApiKey::ShareFetch).partition(&*topic.name, 0).observe();
+
+        let within = ShareFetchRequest { topics: Vec::new(), ..member.request(&[]) };
+        assert!(within.share_session_epoch > 0);
+        member.ask(within).await;
+
+        assert_eq!((rule.hits(), other.hits()), (1, 0));
     });
 }
 
