@@ -140,15 +140,16 @@ impl Scram {
     }
 
     fn salted_password(&self, salt: &[u8], iterations: u32) -> Zeroizing<Vec<u8>> {
-        let mut cached = self.salted.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*cached {
-            Some(known) if known.salt == salt && known.iterations == iterations => known.password.clone(),
-            _ => {
-                let password = self.hash.salted(self.password.expose().as_bytes(), salt, iterations);
-                *cached = Some(Salted { salt: salt.to_vec(), iterations, password: password.clone() });
-                password
-            }
+        let known = self.salted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|known| known.salt == salt && known.iterations == iterations) {
+            return known.password.clone();
         }
+        // Outside of the lock: another connection's quick answer must not wait for a million rounds of this one's.
+        drop(known);
+        let password = self.hash.salted(self.password.expose().as_bytes(), salt, iterations);
+        let known = Salted { salt: salt.to_vec(), iterations, password: password.clone() };
+        *self.salted.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        password
     }
 }
 

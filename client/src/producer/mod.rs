@@ -104,7 +104,10 @@ impl Time for WallTime {
 
     fn wall_ms(&self) -> i64 {
         // Before 1970 is a clock that was never set.
-        self.clock.now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as i64)
+        self.clock
+            .now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |elapsed| elapsed.as_millis().try_into().unwrap_or(i64::MAX))
     }
 }
 

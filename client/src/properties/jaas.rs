@@ -19,6 +19,8 @@ impl LoginModule {
     /// a part of a password that has no quotes.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut chars = text.chars().peekable();
+        // No word is longer than the text: room for it keeps a password from being copied as it grows.
+        let word = |chars: &mut Peekable<Chars<'_>>| word(chars, text.len());
         let path = word(&mut chars)?.ok_or("is empty: it is to name a login module")?;
         let class = path.rsplit('.').next().unwrap_or_default().to_owned();
         let mut module = Self { class, options: BTreeMap::new() };
@@ -100,9 +102,9 @@ fn shown(name: &str) -> Option<&str> {
 }
 
 /// A word or a quoted text; nothing before a `;` and at the end.
-fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<Zeroizing<String>>, String> {
+fn word(chars: &mut Peekable<Chars<'_>>, room: usize) -> Result<Option<Zeroizing<String>>, String> {
     skip_blanks(chars);
-    let mut word = Zeroizing::new(String::new());
+    let mut word = Zeroizing::new(String::with_capacity(room));
     if let Some(quote) = chars.next_if(|c| matches!(c, '"' | '\'')) {
         loop {
             match chars.next() {

@@ -32,6 +32,7 @@ const READ: &[&str] = &[
     "sasl.oauthbearer.assertion.template.file",
     "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.header.urlencode",
     "sasl.oauthbearer.jwt.retriever.class",
     "sasl.oauthbearer.scope",
     "sasl.oauthbearer.token.endpoint.url",

@@ -20,7 +20,9 @@ pub(super) fn provider(properties: &Properties, module: &LoginModule, url: &str)
             let missing = |name: &str| format!("{name} is missing, which the token endpoint needs");
             let client_id = client_id.ok_or_else(|| missing("sasl.oauthbearer.client.credentials.client.id"))?;
             match own("sasl.oauthbearer.client.credentials.client.secret", "clientSecret") {
-                Some(secret) => Oidc::client_credentials(url, client_id, secret),
+                Some(secret) => {
+                    Oidc::client_credentials(url, client_id, secret).encode_credentials(encodes(properties)?)
+                }
                 None if has_assertion(properties) => Oidc::client_assertion(url, client_id, assertion(properties)?),
                 None => return Err(missing("sasl.oauthbearer.client.credentials.client.secret")),
             }
@@ -43,6 +45,15 @@ pub(super) fn provider(properties: &Properties, module: &LoginModule, url: &str)
     };
     let extensions: Vec<_> = module.options_after("extension_").collect();
     Ok(extensions.into_iter().fold(oidc, |oidc, (name, value)| oidc.extension(name, value)))
+}
+
+/// Whether the id and the secret are encoded: not by default, other than by RFC 6749.
+fn encodes(properties: &Properties) -> Result<bool, String> {
+    match properties.get("sasl.oauthbearer.header.urlencode").unwrap_or("false").to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(format!("sasl.oauthbearer.header.urlencode is '{other}': give true or false")),
+    }
 }
 
 fn has_assertion(properties: &Properties) -> bool {
@@ -126,6 +137,10 @@ mod tests {
         let new = "sasl.oauthbearer.client.credentials.client.id=billing\n\
                    sasl.oauthbearer.client.credentials.client.secret=hunter2\nsasl.oauthbearer.scope=kafka";
         assert_shows(new, "", &words);
+        // KIP-1025: as Java sends them.
+        assert_shows(new, "", &["encodes_credentials: false"]);
+        let encoded = format!("{new}\nsasl.oauthbearer.header.urlencode=true");
+        assert_shows(&encoded, "", &["encodes_credentials: true"]);
     }
 
     #[test]
@@ -150,6 +165,7 @@ mod tests {
             (format!("{key}claim.exp.seconds=soon"), "", "exp.seconds is 'soon'"),
             (format!("{key}template.file=/t"), "", "template.file"),
             ("sasl.oauthbearer.jwt.retriever.class=my.Own".to_owned(), "", "Own"),
+            ("sasl.oauthbearer.header.urlencode=1".to_owned(), "clientId=a clientSecret=b", "true or false"),
             (String::new(), "clientId=a clientSecret=b ssl.truststore.location=x", "PEM"),
         ] {
             let fault = read(&text, options).expect_err("bad properties");

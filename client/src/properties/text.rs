@@ -22,7 +22,14 @@ pub(super) fn read(text: &str) -> Result<Vec<(String, Zeroizing<String>)>, Strin
         while logical.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
             logical.pop();
             match lines.next() {
-                Some((_, more)) => logical.push_str(more.trim_start_matches(is_blank)),
+                // Into a text of its own: one that grows leaves a copy of itself behind, which nobody wipes.
+                Some((_, more)) => {
+                    let more = more.trim_start_matches(is_blank);
+                    let mut longer = Zeroizing::new(String::with_capacity(logical.len() + more.len()));
+                    longer.push_str(&logical);
+                    longer.push_str(more);
+                    logical = longer;
+                }
                 None => break,
             }
         }

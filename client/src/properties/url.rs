@@ -76,7 +76,7 @@ impl Url {
         let of_query = |name: &str| settings.get(name).is_some();
         let asks_for_sasl = user.is_some() || of_query("sasl.mechanism") || of_query("sasl.jaas.config");
         let mut all = settings.with(beside)?;
-        match Protocol::of(&all)? {
+        match Protocol::of(&all).map_err(|why| format!("cannot be read: {why}"))? {
             None => {
                 let is_sasl =
                     asks_for_sasl || all.get("sasl.mechanism").is_some() || all.get("sasl.jaas.config").is_some();
@@ -106,9 +106,19 @@ impl Url {
             if all.get("sasl.mechanism").is_none() {
                 all.set("sasl.mechanism", "PLAIN");
             }
-            let quoted = |text: &str| Zeroizing::new(text.replace('\\', "\\\\").replace('"', "\\\""));
-            let (name, password) = (quoted(&name), quoted(&password));
-            let jaas = format!("{module} required username=\"{}\" password=\"{}\";", *name, *password);
+            // With room for all, each letter with a backslash: a text that grows leaves a copy of itself behind.
+            let mut jaas = String::with_capacity(100 + 2 * (name.len() + password.len()));
+            jaas.push_str(module);
+            for (option, value) in [(" required username=\"", &*name), ("\" password=\"", &*password)] {
+                jaas.push_str(option);
+                for letter in value.chars() {
+                    if matches!(letter, '\\' | '"') {
+                        jaas.push('\\');
+                    }
+                    jaas.push(letter);
+                }
+            }
+            jaas.push_str("\";");
             all.set("sasl.jaas.config", jaas);
         }
         Ok(all)

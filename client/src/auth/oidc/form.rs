@@ -30,12 +30,14 @@ impl Form {
     }
 }
 
-/// The value of the header `Authorization`: both parts are encoded before they are joined (RFC 6749, section 2.3.1).
-pub(super) fn basic(client_id: &str, secret: &Secret) -> Secret {
-    let mut joined = Zeroizing::new(String::new());
-    encode(client_id, &mut joined);
+/// The value of the header `Authorization`. RFC 6749, section 2.3.1, encodes both parts before they are joined, and
+/// Java does not unless it is told to (KIP-1025).
+pub(super) fn basic(client_id: &str, secret: &Secret, encodes: bool) -> Secret {
+    let mut joined = Zeroizing::new(String::with_capacity(3 * (client_id.len() + secret.expose().len()) + 1));
+    let add = if encodes { encode } else { |text: &str, joined: &mut String| joined.push_str(text) };
+    add(client_id, &mut joined);
     joined.push(':');
-    encode(secret.expose(), &mut joined);
+    add(secret.expose(), &mut joined);
     Secret::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())))
 }
 
@@ -65,7 +67,9 @@ mod tests {
     /// With the user and password of RFC 7617, and one that needs encoding.
     #[test]
     fn a_header_is_encoded_before_it_is_joined() {
-        let basic = |id: &str, secret: &str| basic(id, &Secret::new(secret)).expose().to_owned();
+        let basic = |id: &str, secret: &str| basic(id, &Secret::new(secret), true).expose().to_owned();
+        let plain = super::basic("a b", &Secret::new("c~+/=@!d"), false).expose().to_owned();
+        assert_eq!(plain, format!("Basic {}", STANDARD.encode("a b:c~+/=@!d")));
 
         assert_eq!(basic("Aladdin", "open"), "Basic QWxhZGRpbjpvcGVu");
         assert_eq!(basic("a:b", "c d"), format!("Basic {}", STANDARD.encode("a%3Ab:c+d")));

@@ -57,6 +57,7 @@ struct Settings {
     token_url: String,
     grant: Grant,
     scope: Option<String>,
+    encodes_credentials: bool,
     params: Vec<(String, Secret)>,
     extensions: Vec<(String, String)>,
     tls: Option<Tls>,
@@ -113,6 +114,7 @@ impl Oidc {
             token_url,
             grant,
             scope: None,
+            encodes_credentials: true,
             params: Vec::new(),
             extensions: Vec::new(),
             tls: None,
@@ -127,6 +129,17 @@ impl Oidc {
     #[must_use]
     pub fn scope(self, scope: impl Into<String>) -> Self {
         self.with(|settings| settings.scope = Some(scope.into()))
+    }
+
+    /// Sets whether the client's id and its secret are written with percent signs, as RFC 6749 has it, before they are
+    /// sent (KIP-1025).
+    ///
+    /// Set it to `false` for an endpoint that takes them as they are; it makes a difference for a secret with anything
+    /// but letters and digits in it. Default: `true`. Java: `sasl.oauthbearer.header.urlencode`, which is `false` by
+    /// default, in [`from_properties`](crate::Kafka::from_properties) too.
+    #[must_use]
+    pub fn encode_credentials(self, encodes: bool) -> Self {
+        self.with(|settings| settings.encodes_credentials = encodes)
     }
 
     /// Adds a parameter to the request, such as the `audience` or `resource` that some providers want.
@@ -200,7 +213,7 @@ impl Settings {
         match &self.grant {
             Grant::Secret { client_id, secret } => {
                 form.add("grant_type", "client_credentials");
-                authorization = Some(form::basic(client_id, secret));
+                authorization = Some(form::basic(client_id, secret, self.encodes_credentials));
             }
             Grant::ClientAssertion { client_id, assertion } => {
                 form.add("grant_type", "client_credentials");
@@ -267,6 +280,7 @@ impl fmt::Debug for Oidc {
             }
             Grant::JwtBearer { assertion } => shown.field("assertion", assertion),
         };
+        shown.field("encodes_credentials", &self.settings.encodes_credentials);
         shown.field("scope", &self.settings.scope).finish_non_exhaustive()
     }
 }
