@@ -220,9 +220,10 @@ impl Dialer {
     #[cold]
     fn late(&self, node: &Node, what: &str) -> KrafkaError {
         let within = self.config.connect_timeout;
+        let whose = if is_advertised(node) { ADVERTISED } else { "" };
         KrafkaError::timeout(format!(
             "connecting to {node}: {what} within {within:?} (connect_timeout): is it a Kafka listener, and is the \
-             network between open?"
+             network between open?{whose}"
         ))
     }
 }
@@ -288,6 +289,13 @@ fn unreachable(node: &Node, why: io::Error) -> KrafkaError {
     let remedy = match why.kind() {
         // It has its own.
         _ if fault.is_some() => "",
+        // Nobody has spelt it but the broker itself.
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound if is_advertised(node) => ADVERTISED,
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable
+            if is_advertised(node) =>
+        {
+            ADVERTISED
+        }
         io::ErrorKind::ConnectionRefused => ": nothing listens there; is the broker running, and is the port right?",
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
             ": is the address reachable from here?"
@@ -296,6 +304,15 @@ fn unreachable(node: &Node, why: io::Error) -> KrafkaError {
     };
     // The system's own error stays the source, with its number.
     KrafkaError::network_saying(format!("connecting to {node}: {why}{remedy}"), Arc::new(why))
+}
+
+/// What is said of an address that the cluster gave, and not the user.
+const ADVERTISED: &str = ": it is the address that the broker advertises (advertised.listeners); is it up, and is that \
+                          its address from here?";
+
+/// Whether the address is one that the cluster has told.
+fn is_advertised(node: &Node) -> bool {
+    node.id >= 0
 }
 
 impl Early {

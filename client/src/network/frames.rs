@@ -52,8 +52,8 @@ impl fmt::Display for FrameError {
             ),
             Self::Stranger { length } => write!(
                 f,
-                "the peer's first bytes are no answer of a broker (they announce {length} bytes), so it is no Kafka \
-                 listener, or one of another protocol: give the port of one (9092 in many installations)"
+                "the peer announces an answer of {length} bytes in the handshake, which no broker does, so it is no \
+                 Kafka listener: give the port of one (9092 in many installations)"
             ),
             Self::Http => f.write_str(
                 "the port speaks HTTP, not Kafka: give the port of a Kafka listener (9092 in many installations)",

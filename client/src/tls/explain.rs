@@ -38,6 +38,16 @@ pub(crate) fn explain(node: &Node, why: &io::Error) -> KrafkaError {
             ),
             error.clone(),
         ),
+        Some(error @ Error::PeerMisbehaved(fault)) => {
+            let said = format!(
+                "the broker does not keep to the rules of TLS ({fault:?}): is there something between that changes \
+                 what is said, or a certificate that this cryptography does not know (Ed25519 in TLS 1.2)?"
+            );
+            KrafkaError::network_saying(
+                format!("{context}: {said}"),
+                std::sync::Arc::new(io::Error::new(why.kind(), error.clone())),
+            )
+        }
         None if why.kind() == io::ErrorKind::UnexpectedEof => {
             let said = "the peer closed the connection; is it a plaintext listener, or no Kafka broker?";
             KrafkaError::network(context, io::Error::new(why.kind(), said))

@@ -35,9 +35,15 @@ impl Verifier {
     }
 }
 
-/// Whether nothing is wrong with a certificate but that it says of itself that it is an issuer's.
+/// Whether nothing is wrong with a certificate but that it has no issuer, or is one's.
 ///
-/// Its time is judged before that, so that one which has expired is not among them; its name is judged after it.
+/// Its time and its purpose are judged before that, so that one which has expired is not among them; its name is judged
+/// after it.
+fn asks_for_issuer(fault: &CertificateError) -> bool {
+    matches!(fault, CertificateError::UnknownIssuer) || is_of_an_issuer(fault)
+}
+
+/// Whether a certificate says of itself that it is an issuer's.
 pub(super) fn is_of_an_issuer(fault: &CertificateError) -> bool {
     // What it comes from is no dependency of ours, and has its name in `Debug`.
     matches!(fault, CertificateError::Other(why) if format!("{:?}", why.0) == "CaUsedAsEndEntity")
@@ -54,7 +60,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let verdict = self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         let verdict = match verdict {
-            Err(Error::InvalidCertificate(fault)) if is_of_an_issuer(&fault) && self.pinned.contains(end_entity) => {
+            Err(Error::InvalidCertificate(fault)) if asks_for_issuer(&fault) && self.pinned.contains(end_entity) => {
                 rustls::client::verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)
                     .map(|()| ServerCertVerified::assertion())
             }

@@ -119,6 +119,9 @@ async fn a_broker_that_shouts_is_not_listened_to() {
 
         assert!(matches!(error, KrafkaError::Auth { .. } | KrafkaError::Protocol { .. }), "{error:?}");
         assert!(error.to_string().len() < 500, "{error}");
+        if len > 1 << 20 {
+            assert_says(&error, &["in the handshake", "no Kafka listener"]);
+        }
     }
 }
 
@@ -177,6 +180,27 @@ async fn a_provider_that_panics_has_failed_once() {
         let iam = krafka::MskIam::new(Panicking::new(before)).region("us-east-1");
         client(&fake).sasl_aws_msk_iam(iam).connect().await.expect("the second keys are right");
     }
+}
+
+/// AU-10: one that never answers is given up after a minute, and asked again.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_hangs_is_asked_again_after_a_minute() {
+    struct Hanging(AtomicU32);
+    impl TokenProvider for Hanging {
+        fn token(&self) -> ProvidingToken<'_> {
+            match self.0.fetch_add(1, Ordering::Relaxed) {
+                0 => Box::pin(std::future::pending()),
+                _ => Box::pin(async { Ok(BearerToken::new("t0ken")) }),
+            }
+        }
+    }
+    let fake = bearing().start_on_pipes();
+    let began = tokio::time::Instant::now();
+
+    let builder = client(&fake).sasl_oauthbearer(Hanging(AtomicU32::new(0))).bootstrap_timeout(200 * SECOND);
+    builder.connect().await.expect("the second token is right");
+
+    assert!((60..80).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
 }
 
 /// It panics for ever: the error says so, and not what it said.

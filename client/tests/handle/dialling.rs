@@ -8,7 +8,7 @@ use krafka::consumer::AutoOffsetReset;
 use krafka::producer::Acks;
 use krafka::testing::{FakeCluster, Pipes};
 use krafka::{Connect, Connecting, Environment, Kafka, Record, Stream};
-use krafka_protocol::{ApiKey, ApiVersionsRequest};
+use krafka_protocol::{AnyResponse, ApiKey, ApiVersionsRequest};
 use tokio::time::{Instant, sleep, timeout};
 
 #[cfg(feature = "tls")]
@@ -225,4 +225,23 @@ async fn answers_that_come_just_in_time_are_answers() {
     }
 
     assert_eq!(fake.history().count(ApiKey::ApiVersions), connections, "none was given up");
+}
+
+/// The commonest mistake of all: the bootstrap server answers, and advertises what nobody can reach from here.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_the_broker_advertises_is_told_to_be_its_own() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    fake.when(ApiKey::Metadata).forever().edit(|response| {
+        if let AnyResponse::Metadata(answer) = response {
+            for broker in &mut answer.brokers {
+                broker.host = "kafka-internal.invalid".into();
+            }
+        }
+    });
+    let kafka = client(&fake).connect().await.expect("the bootstrap server answers");
+
+    let error = kafka.broker_connection(1).await.map(drop).expect_err("nobody is there");
+
+    assert_says(&error, &["broker 1 at kafka-internal.invalid", "advertised.listeners"]);
+    assert!(!error.to_string().contains("is the broker running"), "{error}");
 }

@@ -321,16 +321,16 @@ async fn an_encrypted_key_is_decrypted() {
 }
 
 /// A folder that goes away with the test.
-struct Folder(std::path::PathBuf);
+pub(super) struct Folder(std::path::PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("krafka-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Self(path)
     }
 
-    fn write(&self, name: &str, text: &str) -> std::path::PathBuf {
+    pub(super) fn write(&self, name: &str, text: &str) -> std::path::PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, text).expect("it is written");
         path

@@ -98,6 +98,16 @@ async fn a_brokers_own_certificate_may_be_among_the_roots() {
     accepted(trusting(&other).accept_any_name(), other.server(None)).await;
     accepted(trusting(&other).server_name("elsewhere.example"), other.server(None)).await;
 
+    // One that somebody else has issued, who is not trusted.
+    let authority = Authority::new();
+    let issued = authority.issue(&host());
+    accepted(trusting(&issued), issued.server(None)).await;
+    let late = authority.issue_with(&host(), key(), |params| params.not_after = rcgen::date_time_ymd(2024, 2, 29));
+    let error = refused(trusting(&late), late.server(None)).await;
+    assert_says(&error, &["it expired on 2024-02-29"]);
+    let error = refused(trusting(&issued), authority.issue(&host()).server(None)).await;
+    assert_says(&error, &["issuer is not trusted"]);
+
     let expired = own(&host(), |params| params.not_after = rcgen::date_time_ymd(2024, 2, 29));
     let error = refused(trusting(&expired).accept_any_name(), expired.server(None)).await;
     assert_says(&error, &["it expired on 2024-02-29"]);

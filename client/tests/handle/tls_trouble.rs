@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use krafka::protocol::ApiKey;
 use krafka::testing::FakeCluster;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsAcceptor;
 
 use super::assert_says;
-use super::tls::{Authority, host};
+use super::tls::{Authority, Folder, host};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -182,8 +182,41 @@ async fn a_servers_new_certificate_is_for_new_connections() {
     assert_says(&error, &["not accepted"]);
 }
 
+/// TL-07, the client's side: what was renewed on disk is shown from the next connection on, whether only its time tells
+/// it apart, or only its length.
+#[tokio::test(start_paused = true)]
+async fn a_client_certificate_that_was_renewed_is_shown() {
+    let (authority, folder) = (Authority::new(), Folder::new("identity"));
+    let renew = |seconds: u64, len: usize| {
+        let clients = Authority::new();
+        let client = clients.issue("client");
+        let write = |name: &str, pem: &str| {
+            let path = folder.write(name, &format!("{pem:\n<len$}"));
+            let file = std::fs::File::options().write(true).open(&path).expect("it was written");
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("it is ours");
+            path
+        };
+        let paths = [write("me.pem", &client.chain), write("me.key", &client.key.serialize_pem())];
+        (paths, authority.issue(&host()).server(Some(&clients)))
+    };
+    let ([chain, key], server) = renew(1_000_000, 5_000);
+    let behind = Behind::new(server);
+    let tls = Tls::new().roots_pem(&authority.pem).identity_files(chain, key);
+    let kafka = behind.client(&authority).tls(tls).connect().await.expect("the first one is trusted");
+
+    for (seconds, len) in [(1_000_000, 5_001), (2_000_000, 5_001), (2_000_000, 5_000)] {
+        let (_, server) = renew(seconds, len);
+        *behind.server.lock().expect("nobody panicked") = server;
+        behind.fake.disconnect(1);
+        tokio::time::sleep(5 * SECOND).await;
+        kafka.admin().describe_cluster().await.expect("the renewed one is shown");
+    }
+}
+
+/// With a key of a curve: graviola signs by Ed25519 in TLS 1.3 only.
 fn speaking(authority: &Authority, versions: &[&'static SupportedProtocolVersion]) -> Arc<ServerConfig> {
-    authority.issue(&host()).server_with(None, versions)
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).expect("a key");
+    authority.issue_with(&host(), key, |_| {}).server_with(None, versions)
 }
 
 /// TL-08.
