@@ -1,4 +1,5 @@
-//! What the hot paths allocate per record: nothing, with all that is counted on the way.
+//! What the hot paths allocate per record: nothing, with all that is counted on the way. And what the metadata of a
+//! large cluster takes.
 //!
 //! Only what the calling thread does is measured, while it does it: batches and answers are the business of other
 //! tasks, and cost a few allocations for many records.
@@ -11,6 +12,8 @@ use std::time::Duration;
 use krafka::consumer::AutoOffsetReset;
 use krafka::testing::{Clients, FakeCluster};
 use krafka::{DeliveryHandle, Record};
+use krafka_protocol::api::metadata::{MetadataResponsePartition, MetadataResponseTopic};
+use krafka_protocol::{AnyResponse, ApiKey};
 
 const RECORDS: usize = 1_000;
 
@@ -73,4 +76,79 @@ async fn to_receive_a_record_allocates_nothing() {
 
     assert_eq!(counted.count_total, 0);
     assert_eq!(kafka.metrics().consumers.records, RECORDS as u64 + 1);
+}
+
+/// MD-25: ten thousand topics of ten partitions, whose answer has some megabytes, are listed in a small multiple of
+/// that; and a member of a group on another connection goes on beating.
+#[test]
+fn a_large_cluster_is_listed_in_bounded_memory() {
+    const TOPICS: usize = 10_000;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime can be built");
+    let (fake, kafka, consumer) = runtime.block_on(async {
+        let fake = cluster();
+        let kafka = fake.client().connect().await.expect("it is up");
+        let consumer = kafka.consumer("readers").build().await.expect("valid");
+        consumer.subscribe(&["orders"]).await.expect("a topic's name");
+        consumer.poll(Duration::from_secs(10)).await.expect("nothing yet");
+        fake.when(ApiKey::Metadata).times(1).edit(|response| {
+            let AnyResponse::Metadata(metadata) = response else { return };
+            let partition = |partition_index| MetadataResponsePartition {
+                partition_index,
+                leader_id: 1,
+                leader_epoch: 7,
+                replica_nodes: [1, 2, 3].into_iter().collect(),
+                isr_nodes: [1, 2, 3].into_iter().collect(),
+                ..MetadataResponsePartition::default()
+            };
+            let topic = |number| MetadataResponseTopic {
+                name: Some(format!("topic-{number}").into()),
+                partitions: (0..10).map(partition).collect(),
+                ..MetadataResponseTopic::default()
+            };
+            metadata.topics = (0..TOPICS).map(topic).collect();
+        });
+        (fake, kafka, consumer)
+    });
+    let (mut listed, joins) = (Vec::new(), fake.history().count(ApiKey::JoinGroup));
+
+    let counted = allocation_counter::measure(|| {
+        runtime.block_on(async { listed = kafka.admin().list_topics().await.expect("it is answered") });
+    });
+    runtime.block_on(async { tokio::time::sleep(Duration::from_secs(60)).await });
+
+    assert!(listed.len() == TOPICS && listed.iter().all(|topic| topic.partitions.len() == 10));
+    assert!(counted.bytes_max < 100 << 20, "{} bytes at a time, the fake's own among them", counted.bytes_max);
+    assert_eq!(fake.history().count(ApiKey::JoinGroup), joins, "the member was not thrown out");
+    assert!(fake.history().count(ApiKey::Heartbeat) > 15);
+    drop(consumer);
+}
+
+/// How many allocations it takes a member to begin to read so many topics.
+fn allocations_to_begin(topics: usize) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime can be built");
+    let names: Vec<String> = (0..topics).map(|number| format!("topic-{number}")).collect();
+    let (_fake, consumer) = runtime.block_on(async {
+        let builder = FakeCluster::builder().nodes(1).group_initial_rebalance_delay(Duration::ZERO);
+        let fake = names.iter().fold(builder, |builder, name| builder.topic(name.as_str(), 1)).start_on_pipes();
+        let kafka = fake.client().connect().await.expect("it is up");
+        let consumer = kafka.consumer("readers").build().await.expect("valid");
+        consumer.subscribe(&names).await.expect("names of topics");
+        (fake, consumer)
+    });
+    let counted = allocation_counter::measure(|| {
+        runtime.block_on(async { consumer.poll(Duration::from_secs(10)).await.expect("nothing yet") });
+    });
+    assert_eq!(consumer.assignment().len(), topics);
+    counted.count_total
+}
+
+/// MD-25: what an answer says of each of many partitions is taken in before all are looked at anew. One look for each
+/// would make the work grow with the square, and a member of thousands of topics would miss its heartbeats.
+#[test]
+fn the_work_of_a_member_grows_with_its_partitions() {
+    let (few, many) = (allocations_to_begin(100), allocations_to_begin(400));
+
+    assert!(many < 5 * few, "{few} allocations for 100 topics, {many} for 400");
 }

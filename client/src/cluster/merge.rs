@@ -4,7 +4,7 @@
 //! topic id a leader epoch never goes back (KIP-320); another id under the same name is another topic, and starts
 //! afresh.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use krafka_protocol::api::metadata::{MetadataResponsePartition, MetadataResponseTopic};
@@ -44,8 +44,9 @@ pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse)
         }
         after.cluster_id.clone_from(&answer.cluster_id);
     }
+    let answered: BTreeSet<&Str> = answer.topics.iter().filter_map(|topic| topic.name.as_ref()).collect();
     for name in asked {
-        if !answer.topics.iter().any(|topic| topic.name.as_ref() == Some(name)) {
+        if !answered.contains(name) {
             remove(&mut after, name, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         }
     }

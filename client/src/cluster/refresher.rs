@@ -107,6 +107,7 @@ struct Want<W> {
 struct Fetching<W> {
     id: u64,
     wants: Vec<Want<W>>,
+    /// In order.
     topics: Vec<Str>,
     candidates: Vec<Node>,
     is_bootstrap: bool,
@@ -174,7 +175,7 @@ impl<W> Refresher<W> {
         self.used(&topics, now);
         let want = Want { topics: topics.into_iter().collect(), waiter: Some(waiter) };
         match &mut self.fetching {
-            Some(fetching) if want.topics.iter().all(|topic| fetching.topics.contains(topic)) => {
+            Some(fetching) if want.topics.iter().all(|topic| fetching.topics.binary_search(topic).is_ok()) => {
                 fetching.wants.push(want);
             }
             _ if self.wanted.len() >= MAX_WAITERS => {

@@ -128,6 +128,13 @@ impl Loader {
     }
 }
 
+impl Loader {
+    /// The next action that is decided already. Nothing new is decided, by what may be out of date.
+    pub(crate) fn decided(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
 impl Machine for Loader {
     type Input = Input;
     type Action = Action;

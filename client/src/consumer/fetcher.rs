@@ -384,6 +384,13 @@ impl Fetcher {
     }
 }
 
+impl Fetcher {
+    /// The next action that is decided already. Nothing new is decided, by what may be out of date.
+    pub(crate) fn decided(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
 impl Machine for Fetcher {
     type Input = Input;
     type Action = Action;

@@ -148,6 +148,13 @@ impl Resetter {
     }
 }
 
+impl Resetter {
+    /// The next action that is decided already. Nothing new is decided, by what may be out of date.
+    pub(crate) fn decided(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
 impl Machine for Resetter {
     type Input = Input;
     type Action = Action;

@@ -162,6 +162,13 @@ impl Validator {
     }
 }
 
+impl Validator {
+    /// The next action that is decided already. Nothing new is decided, by what may be out of date.
+    pub(crate) fn decided(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
 impl Machine for Validator {
     type Input = Input;
     type Action = Action;

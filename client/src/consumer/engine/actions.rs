@@ -30,6 +30,24 @@ impl Engine {
         true
     }
 
+    /// Takes one action that a machine has decided on already. Returns whether there was any.
+    ///
+    /// One answer may be about thousands of partitions: what it says of each is taken in before all are looked at anew.
+    pub(super) fn follow_up(&mut self) -> bool {
+        if let Some(action) = self.fetcher.decided() {
+            self.fetcher_wants(action);
+        } else if let Some(action) = self.resetter.decided() {
+            self.resetter_wants(action);
+        } else if let Some(action) = self.validator.decided() {
+            self.validator_wants(action);
+        } else if let Some(action) = self.group.as_mut().and_then(|group| group.loader.decided()) {
+            self.loader_wants(action);
+        } else {
+            return false;
+        }
+        true
+    }
+
     fn fetcher_wants(&mut self, action: fetcher::Action) {
         match action {
             fetcher::Action::Fetch { node, request } => self.actions.push_back(Action::Fetch { node, request }),

@@ -516,6 +516,9 @@ impl Machine for Engine {
             if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
+            if self.follow_up() {
+                continue;
+            }
             let is_due = self.due().is_some_and(|due| due <= now);
             if std::mem::take(&mut self.is_dirty) || is_due {
                 self.settle(now);
