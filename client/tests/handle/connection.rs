@@ -240,6 +240,23 @@ async fn closing_waits_for_nobody_for_long() {
     }
 }
 
+/// CB-28: over TCP, a reset takes nothing back that had arrived, and what was pending is asked again elsewhere.
+#[tokio::test]
+async fn a_reset_connection_loses_only_what_was_pending() {
+    let fake = FakeCluster::builder().nodes(1).start().await.expect("a free port");
+    let kafka = Kafka::builder(fake.bootstrap()).connect().await.expect("it is up");
+    let connection = kafka.broker_connection(1).await.expect("it is up");
+    let answered = connection.call(krafka::protocol::DescribeClusterRequest::default());
+    assert_eq!(answered.await.expect("it had arrived").brokers.len(), 1);
+    fake.when(ApiKey::DescribeCluster).times(2).reset_connection();
+
+    let error = connection.call(krafka::protocol::DescribeClusterRequest::default()).await.expect_err("it is reset");
+    let cluster = kafka.admin().describe_cluster().await.expect("it is asked again");
+
+    assert!(matches!(error, KrafkaError::Network(_)) && error.is_retriable(), "{error:?}");
+    assert_eq!(cluster.brokers.len(), 1);
+}
+
 /// CB-20.
 #[tokio::test(start_paused = true)]
 async fn the_connection_limit_holds() {

@@ -1,12 +1,14 @@
 //! The handle: connecting, connections and administration. Over pipes with a paused clock, and over TCP where the
 //! socket is the point.
 
+mod access;
 mod admin;
 mod auth_trouble;
 mod connect;
 mod connection;
 mod dialling;
 mod hanging;
+mod hooks;
 mod logs;
 mod metadata;
 mod metrics;
@@ -17,6 +19,7 @@ mod oidc;
 mod proxy;
 mod raw;
 mod renewal;
+mod rolling;
 mod sasl;
 #[cfg(all(feature = "oidc", feature = "encrypted-keys"))]
 mod secrets;

@@ -7,6 +7,8 @@ use krafka::protocol::{
     ApiKey, DescribeClusterRequest, MetadataRequest, ProduceRequest, RecordBatchBuilder, Versions, versions,
 };
 use krafka::testing::FakeCluster;
+use krafka_protocol::DescribeTopicPartitionsRequest;
+use krafka_protocol::api::describe_topic_partitions::TopicRequest;
 use krafka_protocol::api::produce::{PartitionProduceData, TopicProduceData};
 
 use super::{assert_says, client};
@@ -122,4 +124,43 @@ async fn a_broker_that_the_cluster_does_not_have_is_named() {
 
     assert!(matches!(error, KrafkaError::Network(_)), "{error:?}");
     assert_says(&error, &["broker 9", "no broker with this id"]);
+}
+
+/// MD-24 (KIP-966): page by page, each partition comes once; a topic that is deleted on the way is passed over.
+#[tokio::test(start_paused = true)]
+async fn partitions_are_described_page_by_page() {
+    let topics = [("a", 3), ("b", 5), ("c", 2)];
+    let builder = FakeCluster::builder().nodes(1);
+    let fake = topics.iter().fold(builder, |builder, (name, partitions)| builder.topic(*name, *partitions));
+    let fake = fake.start_on_pipes();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let connection = kafka.broker_connection(1).await.expect("it is up");
+    let describe = async |deleted: Option<&str>| {
+        let (mut described, mut cursor) = (Vec::new(), None);
+        loop {
+            let asked = topics.map(|(name, _)| TopicRequest { name: name.into() }).to_vec();
+            let request = DescribeTopicPartitionsRequest { topics: asked, response_partition_limit: 4, cursor };
+            let answer = connection.call(request).await.expect("it is answered");
+            let partitions: usize = answer.topics.iter().map(|topic| topic.partitions.len()).sum();
+            assert!(partitions <= 4, "{partitions} partitions on a page of 4");
+            for topic in &answer.topics {
+                let name = topic.name.as_ref().expect("it has a name").to_string();
+                described.extend(topic.partitions.iter().map(|partition| (name.clone(), partition.partition_index)));
+            }
+            match answer.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => return described,
+            }
+            deleted.map(|name| fake.delete_topic(name));
+        }
+    };
+    let all = |names: &[&str]| -> Vec<(String, i32)> {
+        let named = topics.iter().filter(|(name, _)| names.contains(name));
+        named.flat_map(|(name, count)| (0..*count).map(|partition| (name.to_string(), partition))).collect()
+    };
+
+    assert_eq!(describe(None).await, all(&["a", "b", "c"]));
+    let mut left = describe(Some("b")).await;
+    left.retain(|(name, _)| name != "b");
+    assert_eq!(left, all(&["a", "c"]));
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krafka::testing::FakeCluster;
 use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, Stream, Tls};
+use krafka_protocol::ApiKey;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -356,7 +357,7 @@ async fn files_that_change_are_read_again() {
     let reconnect = async || {
         fake.disconnect(1);
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-        kafka.broker_connection(1).await?.api_versions(krafka::protocol::ApiKey::Fetch).await
+        kafka.broker_connection(1).await?.api_versions(ApiKey::Fetch).await
     };
 
     folder.write("ca.pem", "not a certificate");
@@ -380,4 +381,36 @@ async fn a_plaintext_listener_is_told_so() {
     let error = builder.tls(trusting(&Authority::new())).connect().await.expect_err("it speaks no TLS");
 
     assert_says(&error, &[&fake.bootstrap(), "TLS handshake"]);
+}
+
+/// TL-10: what is said inside of TLS depends on the seed alone, though its keys are new each time.
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_says_the_same_inside_of_tls() {
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let authority = Authority::new();
+        let (fake, builder) = behind_tls(authority.issue(&host()).server(None));
+        let start = tokio::time::Instant::now();
+        let kafka = builder.tls(trusting(&authority)).connect().await.expect("the certificate is trusted");
+        let producer = kafka.producer().build().await.expect("valid");
+        fake.when(ApiKey::Produce).times(2).drop_connection();
+        for number in 0..3 {
+            producer.send(krafka::Record::new("orders", format!("{number}"))).await.expect("written");
+        }
+        kafka.admin().describe_cluster().await.expect("it is served");
+        let history = fake.history();
+        let said: Vec<String> = history
+            .iter()
+            .map(|event| {
+                // Records have the time of the wall in them.
+                let request = (event.key != ApiKey::Produce).then_some(&event.request);
+                let at = event.at - start.into_std();
+                format!("{at:?} {} {} {} {request:?}", event.key, event.version, event.correlation_id)
+            })
+            .collect();
+        runs.push(said);
+    }
+
+    assert!(runs[0].len() > 8, "{:?}", runs[0]);
+    assert_eq!(runs[0], runs[1]);
 }
