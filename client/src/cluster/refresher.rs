@@ -33,6 +33,9 @@ const RETRY: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_s
 /// A topic that was left alone for this long is asked about at once again.
 const CALM: Duration = Duration::from_secs(3);
 
+/// What happens again within this time is one story.
+const SERIES: Duration = Duration::from_secs(60);
+
 /// How much refreshes by age are spread, so that clients that started together do not ask together.
 const AGE_JITTER: f64 = 0.1;
 
@@ -143,6 +146,8 @@ pub(crate) struct Refresher<W> {
     is_bootstrapping: bool,
     failed_rounds: u32,
     failing_since: Option<Instant>,
+    /// When the bootstrap servers were gone back to last.
+    rebootstrapped: Option<Instant>,
     not_before: Option<Instant>,
     rng: Rng,
     actions: VecDeque<Action<W>>,
@@ -165,6 +170,7 @@ impl<W> Refresher<W> {
             is_bootstrapping: true,
             failed_rounds: 0,
             failing_since: None,
+            rebootstrapped: None,
             not_before: None,
             rng,
             actions: VecDeque::new(),
@@ -286,7 +292,7 @@ impl<W> Refresher<W> {
         let is_stale = self.failing_since.is_some_and(|since| now >= since + self.rules.rebootstrap_trigger);
         let is_over = fetching.candidates.is_empty() || code == ErrorCode::REBOOTSTRAP_REQUIRED || is_stale;
         if is_over && !fetching.is_bootstrap && self.rules.recovery == MetadataRecoveryStrategy::Rebootstrap {
-            tracing::info!(%node, "no broker that we know is of use: beginning again with the bootstrap servers");
+            self.tell_of_rebootstrap(node, now);
             self.registry.metadata.rebootstraps.add(u64::from(!self.is_bootstrapping));
             self.is_bootstrapping = true;
             self.start(fetching.wants);
@@ -294,6 +300,19 @@ impl<W> Refresher<W> {
             self.failed(fetching, now);
         } else {
             self.ask(fetching);
+        }
+    }
+
+    /// One line for a series: where brokers advertise addresses that lead nowhere, it is done again and again.
+    #[cold]
+    fn tell_of_rebootstrap(&mut self, node: &Node, now: Instant) {
+        let is_news = self.rebootstrapped.is_none_or(|last| last + SERIES < now);
+        self.rebootstrapped = Some(now);
+        match is_news {
+            true => {
+                tracing::info!(%node, "no broker that we know is of use: beginning again with the bootstrap servers")
+            }
+            false => tracing::debug!(%node, "beginning again with the bootstrap servers"),
         }
     }
 

@@ -245,11 +245,19 @@ impl<F, W: Waiter> Channel<F, W> {
         self.submitted = self.submitted.wrapping_add(1);
         if self.is_closed || self.is_draining {
             self.refuse(request.waiter, Failure::Closed);
-        } else if self.waiting.len() >= MAX_WAITING_REQUESTS {
+        } else if self.is_full() {
             self.refuse(request.waiter, Failure::Full);
         } else {
             self.waiting.push_back(request);
         }
+    }
+
+    /// Whether there is no room even without those that nobody waits for any more, as in a long throttle.
+    fn is_full(&mut self) -> bool {
+        if self.waiting.len() >= MAX_WAITING_REQUESTS {
+            self.waiting.retain(|request| !request.waiter.is_abandoned());
+        }
+        self.waiting.len() >= MAX_WAITING_REQUESTS
     }
 
     fn refuse(&mut self, waiter: W, failure: Failure) {

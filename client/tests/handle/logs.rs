@@ -117,3 +117,20 @@ async fn a_cluster_that_is_down_is_a_few_lines() {
     let lost = lines.iter().filter(|line| line.contains("connection lost")).count();
     assert!(lines.len() - lost <= 10, "{lines:#?}");
 }
+
+/// Behind a gateway: the bootstrap server is reached, and the brokers advertise what leads nowhere.
+#[tokio::test(start_paused = true)]
+async fn brokers_that_advertise_nonsense_are_no_flood() {
+    let (log, _guard) = Observed::start();
+    let fake = three_nodes();
+    let builder = client(&fake);
+    (1..=3).for_each(|node| fake.advertise(node, Some("kafka-internal"), Some(9092)));
+    let kafka = builder.connect().await.expect("the bootstrap servers are up");
+
+    let error = kafka.admin().with_timeout(60 * SECOND).describe_cluster().await.expect_err("nobody is there");
+
+    assert!(error.to_string().contains("advertised.listeners"), "{error}");
+    let lines = log.lines(Level::INFO);
+    let again = lines.iter().filter(|line| line.contains("beginning again")).count();
+    assert!(again == 1 && lines.len() < 12, "{} lines in a minute: {lines:#?}", lines.len());
+}

@@ -280,6 +280,27 @@ fn watched_topics_are_refreshed_by_age() {
 }
 
 /// MD-18.
+/// MD-15: clients that started together do not ask together.
+#[test]
+fn refreshes_by_age_are_spread() {
+    let dues = std::cell::RefCell::new(BTreeSet::new());
+    for seed in 0..20 {
+        Script::run(
+            |_| Refresher::new(Rules { seed, ..rules() }, registry()),
+            |script: &mut Test| {
+                load(script, &[], "connect");
+                succeed(script, 1);
+                script.actions();
+                dues.borrow_mut().insert(script.deadline().expect("the next refresh"));
+            },
+        );
+    }
+
+    let dues = dues.into_inner();
+    assert!(dues.len() > 15, "{dues:?}");
+    assert!(dues.first() >= Some(&MAX_AGE.mul_f64(0.9)) && dues.last() <= Some(&MAX_AGE.mul_f64(1.1)), "{dues:?}");
+}
+
 #[test]
 fn topics_that_nobody_uses_are_forgotten() {
     connected(|script| {

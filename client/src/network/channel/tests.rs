@@ -219,6 +219,28 @@ fn a_request_abandoned_before_the_write_is_never_written() {
     });
 }
 
+/// Who gave up during a long throttle takes no room from others.
+#[test]
+fn abandoned_requests_make_room() {
+    channel(|script| {
+        script.input(Input::Throttled(60 * SECOND));
+        for _ in 0..MAX_WAITING_REQUESTS {
+            script.input(ask(1, "-gone"));
+        }
+        script.input(ask(2, "a"));
+        assert_eq!(script.actions(), []);
+
+        for _ in 1..MAX_WAITING_REQUESTS {
+            script.input(ask(3, "b"));
+        }
+        script.input(ask(4, "c"));
+        assert_eq!(script.actions(), [refused("c", Failure::Full)]);
+
+        script.at(60 * SECOND);
+        assert_eq!(script.actions()[0], Action::Write("a"));
+    });
+}
+
 #[test]
 fn the_answer_to_an_abandoned_request_is_not_the_next_ones() {
     channel(|script| {
@@ -318,6 +340,22 @@ fn an_idle_connection_closes() {
 
         assert_eq!(script.timed_actions(), [(IDLE + 2 * SECOND, Action::Close(Failure::Closed))]);
     });
+}
+
+/// TH-04: a new connection in its place would evade the broker's quota.
+#[test]
+fn a_muted_connection_is_not_idle() {
+    let rules = Rules { max_idle: SECOND, ..RULES };
+    Script::run(
+        |now| Channel::new(rules, now),
+        |script: &mut Test| {
+            script.input(Input::Throttled(60 * SECOND)).at(59 * SECOND);
+            assert_eq!(script.actions(), []);
+
+            script.at(60 * SECOND);
+            assert_eq!(script.actions(), [Action::Close(Failure::Closed)]);
+        },
+    );
 }
 
 /// Fault 26 of the peer: a long request is no idleness.
