@@ -152,10 +152,11 @@ impl Groups {
         }
     }
 
-    /// Whether a group's offsets may be told to who asks: only groups of KIP-848 mind.
+    /// Whether a group's offsets may be told to who asks: groups of KIP-848 and streams groups mind.
     pub(crate) fn check_fetch(&self, group_id: &str, member_id: Option<&Str>, epoch: i32) -> Result<(), Refusal> {
         match self.groups.get(group_id) {
             Some(Group::Consumer(group)) => group.check_fetch(group_id, member_id, epoch),
+            Some(Group::Streams(group)) => group.check_fetch(group_id, member_id, epoch),
             _ => Ok(()),
         }
     }

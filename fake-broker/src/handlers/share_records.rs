@@ -72,9 +72,12 @@ fn read(
     let State { topics, share, .. } = state;
     let log = &topics.by_id(key.topic)?.partition(key.partition)?.log;
     let partition = share.partition_mut(key)?;
-    partition.log_starts_at(log.start_offset());
     if !partition.can_acquire(&settings.limits) {
         return None;
+    }
+    // What was deleted is only noticed by who would read it.
+    if partition.next_fetch_offset() < log.start_offset() {
+        partition.log_starts_at(log.start_offset());
     }
     let fetch_offset = partition.next_fetch_offset();
     let limit = if settings.read_committed { log.last_stable_offset() } else { log.high_watermark() };

@@ -80,6 +80,7 @@ mod share_offsets;
 mod share_state;
 mod snapshots;
 mod streams_groups;
+mod streams_members;
 mod streams_tasks;
 mod streams_topologies;
 mod target;

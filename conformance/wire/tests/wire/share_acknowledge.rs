@@ -82,6 +82,8 @@ fn acknowledgements_that_make_no_sense_are_refused() {
             member.acknowledge_request(&[(0, 0, &[5])]),
             member.acknowledge_request(&[(0, 0, &[-1])]),
             member.acknowledge_request(&[(1, 0, &[ACCEPT])]),
+            member.acknowledge_request(&[(-5, -2, &[ACCEPT])]),
+            member.acknowledge_request(&[(-5, 1, &[ACCEPT])]),
             member.acknowledge_request(&[(0, 4, &[ACCEPT, ACCEPT])]),
             member.acknowledge_request(&[(2, 2, &[ACCEPT]), (0, 0, &[ACCEPT])]),
             member.acknowledge_request(&[(0, 2, &[ACCEPT]), (1, 3, &[ACCEPT])]),
@@ -176,6 +178,30 @@ fn deleted_records_are_answered_for_in_silence() {
 
         assert_eq!((below, across, behind), ("NONE", "NONE", "NONE"));
         assert_eq!(again, [(4, 4, 2)]);
+    });
+}
+
+/// That records were deleted is only noticed when they would be handed out: until then members answer for them as
+/// before.
+#[test]
+fn deleted_records_are_noticed_by_who_would_read_them() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_2, "ShareAcknowledge 2").await;
+        let (mut member, topic) = holder(&target).await;
+        assert_eq!(member.acknowledge(&[(1, 1, &[REJECT])]).await, "NONE");
+        let partitions = vec![DeleteRecordsPartition { partition_index: 0, offset: 3 }];
+        let topics = vec![DeleteRecordsTopic { name: topic.name.clone(), partitions }];
+        let deleted = target.connect().await.call(DeleteRecordsRequest { topics, timeout_ms: 5_000 }, 2).await;
+        assert_eq!(deleted.topics[0].partitions[0].error_code, 0);
+
+        let nothing_to_read = member.poll().await;
+        let unnoticed = member.acknowledge(&[(0, 2, &[ACCEPT])]).await;
+        assert_eq!(member.acknowledge(&[(0, 0, &[RELEASE])]).await, "NONE");
+        let gone = member.poll().await;
+        let noticed = member.acknowledge(&[(0, 2, &[ACCEPT])]).await;
+
+        assert_eq!((nothing_to_read, gone), (vec![], vec![]));
+        assert_eq!((unnoticed, noticed), ("INVALID_RECORD_STATE", "NONE"));
     });
 }
 

@@ -54,7 +54,7 @@ impl Unacknowledged {
 /// Whether acknowledgements make sense by themselves: in order, without overlaps, each with one type or one for each
 /// record.
 pub(crate) fn is_well_formed(acknowledgements: &[Acknowledgement], may_renew: bool) -> bool {
-    let mut next = i64::MIN;
+    let mut next = -1;
     acknowledgements.iter().all(|ack| {
         let count = ack.last.checked_sub(ack.first).and_then(|length| length.checked_add(1));
         let types = GAP..=if may_renew { RENEW } else { REJECT };

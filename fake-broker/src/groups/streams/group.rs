@@ -18,7 +18,7 @@ use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use super::super::{Committer, GroupKind, GroupState, GroupView, Image, MemberView, Refusal};
 use super::assignor::{self, Holder, Part, Tasks};
-use super::topology::{Configured, Task, Topology};
+use super::topology::{self, Configured, Task, Topology};
 use crate::faults::KafkaVersion;
 use crate::words::words;
 
@@ -45,13 +45,13 @@ pub(crate) struct About {
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) epoch: i32,
-    previous_epoch: i32,
+    pub(super) previous_epoch: i32,
     pub(crate) about: About,
     pub(crate) tasks: Tasks,
-    /// The active tasks that it is to give up.
-    revoking: BTreeSet<Task>,
+    /// What it is to give up.
+    pub(super) revoking: Tasks,
     /// When it must have given them up.
-    revoke_by: Option<Instant>,
+    pub(super) revoke_by: Option<Instant>,
     session_ends: Instant,
     session_timeout: Duration,
     pub(crate) task_offsets: Vec<TaskOffset>,
@@ -84,6 +84,7 @@ pub(crate) struct StreamsGroup {
     /// How many copies the group's config asked for when its epoch was last raised.
     standby_replicas: Option<usize>,
     pub(crate) endpoint_epoch: i32,
+    /// Who was the first to ask all members to stop; that holds until they have.
     pub(crate) shutdown_by: Option<Str>,
     /// Why topics inside the application could not be created, and until when that is told.
     pub(crate) failures: BTreeMap<Str, (String, Instant)>,
@@ -160,8 +161,7 @@ impl StreamsGroup {
     fn is_reconciled(&self, id: &Str) -> bool {
         let (Some(member), target) = (self.members.get(id), self.target.get(id)) else { return true };
         let has_all = target.is_none_or(|target| *target == member.tasks);
-        member.epoch == LEAVE_STATIC_EPOCH
-            || (member.epoch == self.assignment_epoch && member.revoking.is_empty() && has_all)
+        member.epoch == self.assignment_epoch && member.revoking.is_empty() && has_all
     }
 
     /// The static member of that name.
@@ -228,7 +228,7 @@ impl StreamsGroup {
             previous_epoch: -1,
             about: About::default(),
             tasks: Tasks::default(),
-            revoking: BTreeSet::new(),
+            revoking: Tasks::default(),
             revoke_by: None,
             session_ends: now,
             session_timeout: times.session_timeout,
@@ -301,55 +301,6 @@ impl StreamsGroup {
         parts.map(|(id, &tasks)| (id.clone(), Part { tasks, is_stateful: is_stateful(id) })).collect()
     }
 
-    /// Brings a member nearer to what it shall have. Says if its tasks changed.
-    pub(crate) fn reconcile(&mut self, id: &Str, owned: Option<&Tasks>, now: Instant) -> bool {
-        let target = self.target.get(id).cloned().unwrap_or_default();
-        let target_epoch = self.assignment_epoch;
-        let held = self.held_by_others(id);
-        let Some(member) = self.members.get_mut(id) else { return false };
-        if !member.revoking.is_empty() {
-            if owned.is_none_or(|owned| !owned.active.is_disjoint(&member.revoking)) {
-                return false;
-            }
-            member.revoking.clear();
-            member.revoke_by = None;
-        }
-        let before = member.tasks.clone();
-        let surplus: BTreeSet<Task> = member.tasks.active.difference(&target.active).cloned().collect();
-        if member.epoch != target_epoch && !surplus.is_empty() {
-            let timeout = Duration::from_millis(u64::try_from(member.about.rebalance_timeout_ms).unwrap_or(0));
-            member.tasks.active.retain(|task| !surplus.contains(task));
-            member.tasks.standby.retain(|task| target.standby.contains(task));
-            member.revoking = surplus;
-            member.revoke_by = Some(now + timeout);
-            return member.tasks != before;
-        }
-        if member.epoch != target_epoch {
-            member.previous_epoch = member.epoch;
-            member.epoch = target_epoch;
-        }
-        member.tasks = Tasks {
-            active: target.active.iter().filter(|task| !held.active.contains(*task)).cloned().collect(),
-            standby: target.standby.iter().filter(|task| !held.standby.contains(*task)).cloned().collect(),
-            warmup: target.warmup,
-        };
-        member.tasks != before
-    }
-
-    /// The active tasks that somebody else has or has not given up, and the copies in the member's own process.
-    fn held_by_others(&self, id: &Str) -> Tasks {
-        let process = self.members.get(id).map(|member| &member.about.process_id);
-        let mut held = Tasks::default();
-        for (_, member) in self.members.iter().filter(|(other, _)| *other != id) {
-            held.active.extend(member.tasks.active.iter().chain(&member.revoking).cloned());
-            if process == Some(&member.about.process_id) {
-                held.standby.extend(member.tasks.active.iter().chain(&member.revoking).cloned());
-                held.standby.extend(member.tasks.standby.iter().cloned());
-            }
-        }
-        held
-    }
-
     /// Takes a member out. When the last one goes, Kafka 4.4 and later have an assignment for nobody, which the next
     /// member's does not have to wait for.
     pub(crate) fn remove(&mut self, id: &str, version: KafkaVersion) {
@@ -358,7 +309,7 @@ impl StreamsGroup {
         }
         self.target.remove(id);
         self.epoch += 1;
-        if self.shutdown_by.as_deref() == Some(id) {
+        if self.members.is_empty() {
             self.shutdown_by = None;
         }
         if self.members.is_empty() && version >= KafkaVersion::V4_4 {
@@ -403,7 +354,7 @@ impl StreamsGroup {
             member.revoke_by = None;
         }
         (self.assigned_at, self.delayed_until, self.endpoint_epoch) = (None, None, 0);
-        self.shows_configured = Shown::No;
+        (self.shows_configured, self.shutdown_by) = (Shown::No, None);
         self.failures.clear();
     }
 
@@ -414,6 +365,20 @@ impl StreamsGroup {
         }
         let member = self.members.get(by.member_id).ok_or_else(|| no_member(by.group_id, by.member_id))?;
         if by.epoch == member.epoch {
+            return Ok(());
+        }
+        let code = ErrorCode::STALE_MEMBER_EPOCH;
+        Err(Refusal::new(code, words(code)))
+    }
+
+    /// Whether the group's offsets may be told to who asks.
+    pub(crate) fn check_fetch(&self, group: &str, member_id: Option<&Str>, epoch: i32) -> Result<(), Refusal> {
+        let Some(id) = member_id else {
+            // Kafka trips over nobody who has an epoch.
+            return if epoch < 0 { Ok(()) } else { Err(topology::trip()) };
+        };
+        let member = self.members.get(id).ok_or_else(|| no_member(group, id))?;
+        if epoch == member.epoch {
             return Ok(());
         }
         let code = ErrorCode::STALE_MEMBER_EPOCH;

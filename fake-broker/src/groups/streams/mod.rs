@@ -10,6 +10,7 @@
 mod assignor;
 mod counts;
 mod group;
+mod reconcile;
 mod topology;
 
 use std::collections::BTreeSet;
@@ -25,7 +26,6 @@ pub(crate) use topology::{InternalTopic, Task, Topology, topics};
 use self::group::{About, Times, no_member};
 use super::{Caller, Group, Image, Refusal, settle};
 use crate::faults::KafkaVersion;
-use crate::java;
 use crate::state::State;
 
 /// What came of a heartbeat.
@@ -109,6 +109,7 @@ pub(crate) fn heartbeat(
     }
 
     let times = times(state, group_id, state.version_of(node));
+    let endpoint_before = group.members.get(id).and_then(|member| member.about.endpoint.clone());
     let about = about(group.members.get(id), caller, request);
     let members_changed = group.update_member(id, about, &times, now);
     let told = request.topology.as_ref().map(Topology::parse).transpose()?;
@@ -135,12 +136,13 @@ pub(crate) fn heartbeat(
         }
     }
     let delay = group.assign(&times, now);
-    let tells_tasks = group.reconcile(id, owned.as_ref(), now) || is_joining;
+    let tells_tasks = group.reconcile(id, owned.as_ref(), state.version_of(node), now) || is_joining;
     if request.shutdown_application {
-        group.shutdown_by = Some(id.clone());
+        group.shutdown_by.get_or_insert_with(|| id.clone());
     }
-    let has_endpoint = group.members.get(id).is_some_and(|member| member.about.endpoint.is_some());
-    let endpoint_epoch = group.endpoint_epoch + i32::from(tells_tasks && has_endpoint);
+    let endpoint = group.members.get(id).and_then(|member| member.about.endpoint.clone());
+    let is_news = endpoint.is_some() && (tells_tasks || endpoint != endpoint_before);
+    let endpoint_epoch = group.endpoint_epoch + i32::from(is_news);
     if !is_new {
         group.endpoint_epoch = endpoint_epoch;
         if group.shows_configured == Shown::No {
@@ -160,9 +162,9 @@ pub(crate) fn heartbeat(
 pub(crate) fn told_failures(state: &mut State, group_id: &Str, now: Instant) -> Option<String> {
     let Some(Group::Streams(group)) = state.groups.groups.get_mut(group_id) else { return None };
     group.failures.retain(|_, (_, until)| now < *until);
-    let failures = java::map_order(group.failures.keys().cloned().collect());
+    let failures = assignor::hash_order(group.failures.keys());
     let told: Vec<String> =
-        failures.iter().filter_map(|name| Some(format!("{name} ({})", group.failures.get(name)?.0))).collect();
+        failures.into_iter().filter_map(|name| Some(format!("{name} ({})", group.failures.get(name)?.0))).collect();
     (!told.is_empty()).then(|| format!("Creation failed: {}.", told.join(", ")))
 }
 
@@ -189,6 +191,9 @@ pub(crate) fn leave(
     let Some(Group::Streams(group)) = state.groups.groups.get_mut(group_id) else {
         return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {group_id} not found.")));
     };
+    if request.shutdown_application {
+        group.shutdown_by.get_or_insert_with(|| id.clone());
+    }
     if let Some(instance) = &request.instance_id {
         check_instance(group, instance, id)?;
     } else if !group.members.contains_key(id) {

@@ -12,8 +12,8 @@ use krafka_protocol::api::streams_group_heartbeat::{self as wire, TopicInfo};
 use krafka_protocol::{ErrorCode, Str};
 
 use super::super::{Image, Refusal};
+use super::assignor::hash_order;
 use super::counts::Counts;
-use crate::java;
 
 /// A partition of a subtopology's work.
 pub(crate) type Task = (Str, i32);
@@ -121,8 +121,9 @@ impl Topology {
                 }
             }
         }
-        let order = java::map_order(inside.iter().map(|topic| topic.name.clone()).collect());
-        inside.sort_by_key(|topic| order.iter().position(|name| *name == topic.name));
+        let names: Vec<Str> = inside.iter().map(|topic| topic.name.clone()).collect();
+        let order = hash_order(&names);
+        inside.sort_by_key(|topic| order.iter().position(|name| **name == topic.name));
         let differs =
             |topic: &&InternalTopic| counts.existing(&topic.name).is_some_and(|found| found != topic.partitions);
         if let Some(InternalTopic { name, partitions, .. }) = inside.iter().find(differs) {

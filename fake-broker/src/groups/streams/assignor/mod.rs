@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use krafka_protocol::Str;
 
 use self::load::{Kind, Load};
+pub(super) use self::order::hash_order;
 use super::topology::Task;
 
 /// The tasks of one member.
@@ -35,6 +36,46 @@ pub(crate) struct Tasks {
     pub(crate) active: BTreeSet<Task>,
     pub(crate) standby: BTreeSet<Task>,
     pub(crate) warmup: BTreeSet<Task>,
+}
+
+impl Tasks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+
+    /// The tasks of all kinds.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Task> {
+        self.active.iter().chain(&self.standby).chain(&self.warmup)
+    }
+
+    /// Whether there is a task that is there, too, as one of the same kind.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        !self.and(other).is_empty()
+    }
+
+    /// What is there as well, kind by kind.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self {
+            active: &self.active & &other.active,
+            standby: &self.standby & &other.standby,
+            warmup: &self.warmup & &other.warmup,
+        }
+    }
+
+    /// What is not there, kind by kind.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        Self {
+            active: &self.active - &other.active,
+            standby: &self.standby - &other.standby,
+            warmup: &self.warmup - &other.warmup,
+        }
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.active.extend(other.active);
+        self.standby.extend(other.standby);
+        self.warmup.extend(other.warmup);
+    }
 }
 
 /// A subtopology, as far as it matters here.

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 
 use krafka_protocol::Str;
 
+use crate::java::hash;
+
 /// Ids in the order of a `HashMap` of which nothing is said, in which they are put one after the other.
-pub(super) fn hash_order<'a>(ids: impl IntoIterator<Item = &'a Str>) -> Vec<&'a Str> {
+pub(in crate::groups::streams) fn hash_order<'a>(ids: impl IntoIterator<Item = &'a Str>) -> Vec<&'a Str> {
     let mut ids: Vec<&Str> = ids.into_iter().collect();
     let mut table = 16;
     // The table doubles when it is more than three quarters full.
@@ -60,11 +62,6 @@ pub(super) fn timeline_order<'a>(ids: impl IntoIterator<Item = &'a Str>) -> Vec<
 fn slot(id: &str, table: usize) -> usize {
     let hash = hash(id).cast_unsigned();
     (hash ^ (hash >> 16)) as usize & (table - 1)
-}
-
-/// The `hashCode` of a `String`.
-fn hash(id: &str) -> i32 {
-    id.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
 /// A binary heap that puts the least in front, and of equals the one that Java's `PriorityQueue` does.
