@@ -7,6 +7,7 @@ mod auth_trouble;
 mod connect;
 mod connection;
 mod dialling;
+mod endings;
 mod hanging;
 mod hooks;
 mod logs;
