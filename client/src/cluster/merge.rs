@@ -12,8 +12,9 @@ use krafka_protocol::{ErrorCode, MetadataResponse, Str, Uuid};
 
 use super::snapshot::{Node, PartitionView, Snapshot, TopicView};
 
-/// The highest partition number that is believed. The largest clusters have some hundred thousand partitions in all.
-const MAX_PARTITION: i32 = 1_000_000;
+/// How many partitions an answer may leave out before the last that it names. Brokers name all of them: a number far
+/// beyond is garbled, and what it seems to skip would take memory.
+const MAX_LEFT_OUT: usize = 1_000;
 
 /// A leader that a broker named in a Produce or Fetch response (KIP-951).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,9 +139,10 @@ fn merge_partitions(
 ) -> Vec<PartitionView> {
     // Partitions are never taken away from a topic: one that an answer leaves out is still there.
     let mut merged = known.to_vec();
+    let most = known.len() + answered.len() + MAX_LEFT_OUT;
     for partition in answered {
         let Ok(index) = usize::try_from(partition.partition_index) else { continue };
-        if partition.partition_index > MAX_PARTITION {
+        if index >= most {
             continue;
         }
         if index >= merged.len() {

@@ -203,8 +203,11 @@ fn a_topic_that_was_missing_has_not_forgotten_its_epochs() {
 
 #[test]
 fn nonsense_is_ignored() {
-    let mut nonsense =
-        answer(vec![topic("a", ID, vec![partition(-1, 1, 0), partition(i32::MAX, 1, 0), partition(0, 1, 0)])]);
+    let mut nonsense = answer(vec![topic(
+        "a",
+        ID,
+        vec![partition(-1, 1, 0), partition(i32::MAX, 1, 0), partition(65_536, 1, 0), partition(0, 1, 0)],
+    )]);
     nonsense.brokers[0].port = 70_000;
     nonsense.topics.push(MetadataResponseTopic { name: None, ..MetadataResponseTopic::default() });
 
