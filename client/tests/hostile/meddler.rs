@@ -29,6 +29,22 @@ pub(crate) enum Mistake {
     Banner { answer: usize, banner: &'static str },
 }
 
+impl Mistake {
+    /// Which answer it is made in.
+    pub(crate) fn answer(self) -> usize {
+        match self {
+            Self::Changed { answer, .. }
+            | Self::Cut { answer, .. }
+            | Self::Stopped { answer, .. }
+            | Self::RepeatedByte { answer, .. }
+            | Self::Repeated { answer }
+            | Self::Replaced { answer }
+            | Self::Length { answer, .. }
+            | Self::Banner { answer, .. } => answer,
+        }
+    }
+}
+
 /// At most one mistake.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -82,6 +98,12 @@ impl Meddler {
 
     pub(crate) fn seen<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         look(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the mistake is in what a broker says that it serves: all those answers are as long as the first of all.
+    pub(crate) fn is_about_versions(&self) -> bool {
+        let Some(mistake) = self.plan.mistake else { return false };
+        self.seen(|seen| seen.answers.get(mistake.answer()) == seen.answers.first())
     }
 
     fn judge(&self, answer: Vec<u8>) -> Verdict {
