@@ -53,20 +53,26 @@ const fn instead(why: String) -> Result<Arc<CryptoProvider>, String> {
 #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
 fn graviola() -> Result<Arc<CryptoProvider>, String> {
     // It would panic in the middle of a handshake.
-    let missing = missing_instructions();
-    if missing.is_empty() {
-        return Ok(Arc::new(rustls_graviola::default_provider()));
+    judge(&instructions())?;
+    Ok(Arc::new(rustls_graviola::default_provider()))
+}
+
+/// Whether all of the instructions are there.
+#[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc")))]
+fn judge(instructions: &[(&str, bool)]) -> Result<(), String> {
+    let missing = instructions.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name);
+    match missing.collect::<Vec<_>>().join(", ").as_str() {
+        "" => Ok(()),
+        missing => Err(format!(
+            "this processor lacks the instructions {missing} that the cryptography of tls-graviola needs: build krafka \
+             with the feature tls-ring or tls-aws-lc"
+        )),
     }
-    Err(format!(
-        "this processor lacks the instructions {} that the cryptography of tls-graviola needs: build krafka with the \
-         feature tls-ring or tls-aws-lc",
-        missing.join(", ")
-    ))
 }
 
 #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc"), target_arch = "x86_64"))]
-fn missing_instructions() -> Vec<&'static str> {
-    let has = [
+fn instructions() -> [(&'static str, bool); 9] {
+    [
         ("adx", is_x86_feature_detected!("adx")),
         ("aes", is_x86_feature_detected!("aes")),
         ("avx", is_x86_feature_detected!("avx")),
@@ -76,17 +82,35 @@ fn missing_instructions() -> Vec<&'static str> {
         ("pclmulqdq", is_x86_feature_detected!("pclmulqdq")),
         ("sse3", is_x86_feature_detected!("sse3")),
         ("ssse3", is_x86_feature_detected!("ssse3")),
-    ];
-    has.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect()
+    ]
 }
 
 #[cfg(all(feature = "tls-graviola", not(feature = "tls-aws-lc"), target_arch = "aarch64"))]
-fn missing_instructions() -> Vec<&'static str> {
-    let has = [
+fn instructions() -> [(&'static str, bool); 4] {
+    [
         ("aes", std::arch::is_aarch64_feature_detected!("aes")),
         ("neon", std::arch::is_aarch64_feature_detected!("neon")),
         ("pmull", std::arch::is_aarch64_feature_detected!("pmull")),
         ("sha2", std::arch::is_aarch64_feature_detected!("sha2")),
-    ];
-    has.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect()
+    ]
+}
+
+#[cfg(all(test, feature = "tls-graviola", not(feature = "tls-aws-lc")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_processor_lacks_is_named_with_what_helps() {
+        let fault = judge(&[("adx", false), ("aes", true), ("avx2", false)]).expect_err("two are missing");
+
+        assert!(fault.contains("instructions adx, avx2 that") && fault.contains("tls-ring"), "{fault}");
+        assert_eq!(judge(&[("aes", true)]), Ok(()));
+    }
+
+    /// Without what graviola needs it is ring, if that is there, and else an error instead of a panic later.
+    #[cfg(feature = "tls-ring")]
+    #[test]
+    fn ring_helps_out() {
+        assert!(instead("none".to_owned()).is_ok() && provider().is_ok());
+    }
 }
