@@ -1,7 +1,9 @@
 //! TLS over whatever stream a connector returned, by rustls.
 
 use std::io;
+use std::sync::Arc;
 
+use rustls::ClientConfig;
 use tokio_rustls::TlsConnector;
 
 use crate::environment::Stream;
@@ -10,5 +12,21 @@ use crate::tls::FreshTls;
 /// Shakes hands, and checks that the peer's certificate is for `host`.
 pub(super) async fn wrap(tls: &FreshTls, stream: Box<dyn Stream>, host: &str) -> io::Result<Box<dyn Stream>> {
     let name = tls.name_of(host).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-    Ok(Box::new(TlsConnector::from(tls.config()).connect(name, stream).await?))
+    Ok(Box::new(TlsConnector::from(fresh_config(tls).await?).connect(name, stream).await?))
+}
+
+/// What to speak with now, from files that may have changed.
+///
+/// # Errors
+/// The runtime is shutting down.
+///
+/// # Cancel safety
+/// Dropping the future leaves the looking at the files to itself.
+pub(crate) async fn fresh_config(tls: &FreshTls) -> io::Result<Arc<ClientConfig>> {
+    if !tls.is_on_disk() {
+        return Ok(tls.config());
+    }
+    // Certificates lie on volumes of the network as often as not, and those hang: on a thread that may.
+    let tls = tls.clone();
+    tokio::task::spawn_blocking(move || tls.config()).await.map_err(io::Error::other)
 }

@@ -22,6 +22,10 @@ impl Material {
         Self::Text(Arc::new(Zeroizing::new(pem.as_ref().to_vec())))
     }
 
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     /// What to call it in an error.
     pub(super) fn name(&self) -> String {
         match self {

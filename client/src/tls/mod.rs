@@ -204,9 +204,12 @@ impl fmt::Debug for Tls {
 }
 
 impl Settings {
+    fn materials(&self) -> impl Iterator<Item = &Material> {
+        self.roots.materials.iter().chain(self.identity.iter().flat_map(Identity::materials))
+    }
+
     fn stamps(&self) -> Stamps {
-        let identity = self.identity.iter().flat_map(Identity::materials);
-        Stamps::of(self.roots.materials.iter().chain(identity))
+        Stamps::of(self.materials())
     }
 
     fn config(&self) -> Result<ClientConfig, String> {
@@ -229,9 +232,10 @@ impl Settings {
 }
 
 /// The TLS of a connected handle, which reads changed files again.
+#[derive(Clone)]
 pub(crate) struct FreshTls {
     tls: Tls,
-    current: Mutex<(Arc<ClientConfig>, Stamps)>,
+    current: Arc<Mutex<(Arc<ClientConfig>, Stamps)>>,
 }
 
 impl FreshTls {
@@ -255,10 +259,18 @@ impl FreshTls {
                 (Arc::new(settings.config()?), stamps)
             }
         };
-        Ok(Self { tls, current: Mutex::new(current) })
+        Ok(Self { tls, current: Arc::new(Mutex::new(current)) })
     }
 
-    /// What to speak with now.
+    /// Whether there are files to be looked at, which may lie on a disk that takes its time.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        match &self.tls.source {
+            Source::Config(..) => false,
+            Source::Settings(settings) => settings.materials().any(Material::is_file),
+        }
+    }
+
+    /// What to speak with now. Not to be called where others wait, if it [is on disk](Self::is_on_disk).
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Source::Settings(settings) = &self.tls.source {

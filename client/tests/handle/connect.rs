@@ -196,6 +196,9 @@ async fn bad_settings_are_named() {
     check(Kafka::builder("kafka"), &["'kafka' has no port"]).await;
     check(Kafka::builder("kafka:1").request_timeout(Duration::ZERO), &["request_timeout is zero"]).await;
     check(Kafka::builder("kafka:1").metadata_max_age(Duration::ZERO), &["metadata_max_age is zero"]).await;
+    check(Kafka::builder("kafka:1").connections_max_idle(Duration::ZERO), &["connections_max_idle is zero"]).await;
+    check(Kafka::builder("kafka:1").bootstrap_timeout(Duration::ZERO), &["bootstrap_timeout is zero"]).await;
+    check(Kafka::builder("kafka:1").connect_timeout(Duration::ZERO), &["connect_timeout is zero"]).await;
     check(Kafka::builder("kafka:1").max_response_size(10), &["max_response_size is 10"]).await;
     check(Kafka::builder("kafka:1").max_connections(0), &["max_connections is 0"]).await;
     check(Kafka::builder("kafka:1").sasl_plain("", "x"), &["sasl_plain", "user name is empty"]).await;

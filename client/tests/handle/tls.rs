@@ -122,7 +122,7 @@ impl Connect for TlsPipes {
 }
 
 /// A fake behind TLS with a certificate for `host`, and a builder for clients that connect to it.
-fn behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, KafkaBuilder) {
+pub(super) fn behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, KafkaBuilder) {
     let fake = FakeCluster::builder().nodes(1).topic("orders", 500).start_on_pipes();
     let pipes = TlsPipes { fake: fake.clone(), acceptor: TlsAcceptor::from(server), dials: Arc::default() };
     let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(pipes, 1));

@@ -17,6 +17,7 @@ use super::form::Form;
 use crate::auth::Secret;
 use crate::environment::{Environment, Stream};
 use crate::error::KrafkaError;
+use crate::network::fresh_config;
 use crate::tls::FreshTls;
 
 /// The longest answer that is read. Tokens of some thousand characters are common, and of some ten thousand known.
@@ -59,7 +60,8 @@ async fn ask(request: Request<'_>, environment: &Environment) -> Result<(u16, Ve
         None => stream,
         Some(tls) => {
             let name = tls.name_of(endpoint.host()).map_err(KrafkaError::config)?;
-            let connecting = TlsConnector::from(tls.config()).connect(name, stream);
+            let config = fresh_config(tls).await.map_err(failed)?;
+            let connecting = TlsConnector::from(config).connect(name, stream);
             Box::new(connecting.await.map_err(|why| unspoken(endpoint, why))?)
         }
     };
