@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use krafka_protocol::api::delete_records::{
     DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
-use krafka_protocol::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode, Uuid};
+use krafka_protocol::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode, Str, Uuid};
 
-use super::leadership;
+use super::{leadership, parts};
 use crate::cluster::Look;
 use crate::context::{Context, Outcome};
 use crate::purgatory::{WaitKey, Waiting as Parked};
@@ -51,12 +51,18 @@ pub(crate) fn handle(
     cx: &Context,
     request: &DeleteRecordsRequest,
 ) -> Outcome<DeleteRecordsResponse> {
+    let asks = request.topics.iter().flat_map(|topic| topic.partitions.iter().map(move |ask| (&topic.name, ask)));
+    let asks = parts::once(asks.map(|(name, ask)| ((name, ask.partition_index), ask)));
+    let asks = asks.into_iter().map(|((name, _), ask)| (name, ask));
+    let begin = |name: &&Str| ((*name).clone(), Vec::new());
+    let topics = parts::by_topic(asks, begin, |(_, asks): &mut (Str, Vec<&DeleteRecordsPartition>)| asks);
+
     let mut response = DeleteRecordsResponse::default();
     let mut pending = Vec::new();
-    for (at_topic, topic) in request.topics.iter().enumerate() {
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for (at_partition, ask) in topic.partitions.iter().enumerate() {
-            let code = match delete(state, cx, &topic.name, ask) {
+    for (at_topic, (name, asks)) in topics.into_iter().enumerate() {
+        let mut partitions = Vec::with_capacity(asks.len());
+        for (at_partition, ask) in asks.into_iter().enumerate() {
+            let code = match delete(state, cx, &name, ask) {
                 Ok((topic, offset)) => {
                     let key = WaitKey { topic, partition: ask.partition_index };
                     pending.push(Pending { at: (at_topic, at_partition), key, offset });
@@ -67,7 +73,7 @@ pub(crate) fn handle(
             let partition_index = ask.partition_index;
             partitions.push(DeleteRecordsPartitionResult { partition_index, low_watermark: -1, error_code: code.0 });
         }
-        response.topics.push(DeleteRecordsTopicResult { name: topic.name.clone(), partitions });
+        response.topics.push(DeleteRecordsTopicResult { name, partitions });
     }
     let patience = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     let waiting = Waiting { response, pending, deadline: cx.now + patience };

@@ -7,7 +7,7 @@ use krafka_protocol::api::describe_configs::{
 };
 use krafka_protocol::{DescribeConfigsRequest, DescribeConfigsResponse, ErrorCode, Str};
 
-use crate::configs::describe::{Entry, Source};
+use crate::configs::describe::Entry;
 use crate::configs::{Refusal, ResourceType};
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
@@ -47,11 +47,7 @@ pub(crate) fn handle(
             error_message: message.map(Str::from),
             resource_type: resource.resource_type,
             resource_name: resource.resource_name.clone(),
-            configs: entries
-                .into_iter()
-                .filter(|entry| asked(&entry.name))
-                .map(|entry| tell(entry, request, cx.version))
-                .collect(),
+            configs: entries.into_iter().filter(|entry| asked(&entry.name)).map(|entry| tell(entry, request)).collect(),
         }
     });
     Outcome::Reply(DescribeConfigsResponse { results: results.collect(), ..DescribeConfigsResponse::default() })
@@ -80,7 +76,7 @@ fn kind(state: &State, cx: &Context, resource: &DescribeConfigsResource) -> Opti
         .filter(|known| *known != ResourceType::Group || state.version_of(cx.node) >= KafkaVersion::V4_0)
 }
 
-fn tell(entry: Entry, request: &DescribeConfigsRequest, version: i16) -> DescribeConfigsResourceResult {
+fn tell(entry: Entry, request: &DescribeConfigsRequest) -> DescribeConfigsResourceResult {
     let synonyms = entry.synonyms.into_iter().map(|synonym| DescribeConfigsSynonym {
         name: synonym.name,
         value: synonym.value,
@@ -90,7 +86,8 @@ fn tell(entry: Entry, request: &DescribeConfigsRequest, version: i16) -> Describ
         name: entry.name,
         value: entry.value,
         read_only: entry.is_read_only,
-        is_default: version == 0 && entry.source == Source::Default,
+        // Only version 0 has it, and Kafka leaves it as it is.
+        is_default: false,
         config_source: entry.source as i8,
         is_sensitive: entry.is_sensitive,
         synonyms: if request.include_synonyms { synonyms.collect() } else { Vec::new() },

@@ -4,7 +4,6 @@
 //! has news (records, another leader, a new epoch, a deletion), and answered when it has enough, when a partition
 //! fails, or when `max_wait_ms` is over.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::fetch::{
@@ -54,8 +53,8 @@ pub(crate) struct Waiting {
     rack: Str,
     deadline: Instant,
     watched: Vec<WaitKey>,
-    /// The partitions, by their place, that Kafka sorts out before it reads: they do not end the wait of the others.
-    sorted_out: BTreeSet<usize>,
+    /// How many of them are read. Kafka sorts out the others before, and puts them last: they do not end the wait.
+    readable: usize,
 }
 
 impl Waiting {
@@ -87,7 +86,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
     let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES).min(state.quotas.max_fetch_bytes(cx));
     let mut waiting = Waiting {
         session,
-        sorted_out: BTreeSet::new(),
+        readable: wanted.len(),
         watched: watched(state, &wanted),
         wanted,
         min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
@@ -97,8 +96,12 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         deadline: cx.now + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
     };
     let may_wait = request.max_wait_ms > 0 && !waiting.wanted.is_empty();
-    let (answered, is_behind) = read_all(state, cx, &waiting);
-    waiting.sorted_out = (0..).zip(&answered).filter(|(_, (_, data))| is_sorted_out(data)).map(|(at, _)| at).collect();
+    let (mut answered, is_behind) = read_all(state, cx, &waiting);
+    waiting.readable = answered.iter().filter(|(_, data)| sorted_out(data) == 0).count();
+    if waiting.readable < answered.len() {
+        answered.sort_by_key(|(_, data)| sorted_out(data));
+        waiting.wanted = answered.iter().map(|(wanted, _)| wanted.clone()).collect();
+    }
     serve(state, cx, waiting, answered, may_wait && !is_behind)
 }
 
@@ -146,15 +149,18 @@ fn is_enough(answered: &[(Wanted, PartitionData)], waiting: &Waiting) -> bool {
     let ends_the_wait = |data: &PartitionData| {
         data.error_code != 0 || data.diverging_epoch.end_offset >= 0 || data.preferred_read_replica >= 0
     };
-    bytes >= waiting.min_bytes
-        || waiting.sorted_out.len() == answered.len()
-        || (0..).zip(answered).any(|(at, (_, data))| !waiting.sorted_out.contains(&at) && ends_the_wait(data))
+    let (read, _) = answered.split_at(waiting.readable);
+    bytes >= waiting.min_bytes || read.is_empty() || read.iter().any(|(_, data)| ends_the_wait(data))
 }
 
-/// Whether a partition is refused before anything is read: it is unknown, or its topic is not the client's to read.
-fn is_sorted_out(data: &PartitionData) -> bool {
-    [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID, ErrorCode::TOPIC_AUTHORIZATION_FAILED]
-        .contains(&ErrorCode(data.error_code))
+/// Whether a partition is refused before anything is read, and when: first if its topic's id is unknown, then if it is
+/// unknown itself, or its topic is not the client's to read.
+fn sorted_out(data: &PartitionData) -> u8 {
+    match ErrorCode(data.error_code) {
+        ErrorCode::UNKNOWN_TOPIC_ID => 1,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::TOPIC_AUTHORIZATION_FAILED => 2,
+        _ => 0,
+    }
 }
 
 /// Reads the partitions in their order until the bytes are used up. The first batch of all comes whatever its size.

@@ -9,8 +9,9 @@ use krafka_protocol::compression::Decompressor;
 use krafka_protocol::records::Batches;
 use krafka_protocol::{Bytes, ErrorCode, ListOffsetsRequest, ListOffsetsResponse, Str};
 
-use super::leadership;
+use super::{leadership, parts};
 use crate::context::{Context, Outcome};
+use crate::faults::KafkaVersion;
 use crate::log::Log;
 use crate::security::acls::Operation;
 use crate::state::State;
@@ -38,30 +39,42 @@ const CONSUMER: i32 = -1;
 const DEBUGGING_REPLICA: i32 = -2;
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) -> Outcome<ListOffsetsResponse> {
-    let duplicates = duplicates(request);
-    let mut topics = Vec::with_capacity(request.topics.len());
-    for topic in &request.topics {
-        let partitions = topic.partitions.iter().map(|ask| {
-            if cx.version == 0 {
-                return legacy(state, cx, request, &topic.name, ask);
-            }
-            let found = if duplicates.contains(&(&topic.name, ask.partition_index)) {
-                Err(ErrorCode::INVALID_REQUEST)
-            } else {
-                find(state, cx, request, &topic.name, ask)
-            };
-            let Found { timestamp, offset, leader_epoch, code } = found.unwrap_or_else(Found::failed);
-            ListOffsetsPartitionResponse {
-                partition_index: ask.partition_index,
-                error_code: code.0,
-                timestamp,
-                offset,
-                leader_epoch: if cx.version >= EPOCH_VERSION { leader_epoch } else { -1 },
-                ..ListOffsetsPartitionResponse::default()
-            }
+    if cx.version == 0 {
+        let topics = request.topics.iter().map(|topic| ListOffsetsTopicResponse {
+            name: topic.name.clone(),
+            partitions: topic.partitions.iter().map(|ask| legacy(state, cx, request, &topic.name, ask)).collect(),
         });
-        topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), partitions: partitions.collect() });
+        return Outcome::Reply(ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() });
     }
+    let duplicates = duplicates(request);
+    let answer = |name: &Str, ask: &ListOffsetsPartition| {
+        let is_duplicate = duplicates.contains(&(name, ask.partition_index));
+        let refused = is_duplicate.then_some(Err(ErrorCode::INVALID_REQUEST));
+        let found = refused.unwrap_or_else(|| find(state, cx, request, name, ask));
+        let Found { timestamp, offset, leader_epoch, code } = found.unwrap_or_else(Found::failed);
+        ListOffsetsPartitionResponse {
+            partition_index: ask.partition_index,
+            error_code: code.0,
+            timestamp,
+            offset,
+            leader_epoch: if cx.version >= EPOCH_VERSION { leader_epoch } else { -1 },
+            ..ListOffsetsPartitionResponse::default()
+        }
+    };
+    let asks = request.topics.iter().flat_map(|topic| topic.partitions.iter().map(move |ask| (&topic.name, ask)));
+    let begin = |name: &Str| ListOffsetsTopicResponse { name: name.clone(), partitions: Vec::new() };
+    let topics = if state.nodes.find(cx.node).is_some_and(|node| node.version < KafkaVersion::V4_0) {
+        let topics = request.topics.iter().map(|topic| ListOffsetsTopicResponse {
+            partitions: topic.partitions.iter().map(|ask| answer(&topic.name, ask)).collect(),
+            ..begin(&topic.name)
+        });
+        topics.collect()
+    } else {
+        // Since Kafka 4 what is asked for twice is answered once.
+        let asks = parts::once(asks.map(|(name, ask)| ((name, ask.partition_index), ask)));
+        let answers = asks.into_iter().map(|((name, _), ask)| (name, answer(name, ask)));
+        parts::by_topic(answers, |name| begin(name), |topic| &mut topic.partitions)
+    };
     Outcome::Reply(ListOffsetsResponse { topics, ..ListOffsetsResponse::default() })
 }
 

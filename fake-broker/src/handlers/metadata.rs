@@ -3,7 +3,7 @@
 use krafka_protocol::api::metadata::{MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic};
 use krafka_protocol::{ErrorCode, MetadataRequest, MetadataResponse, NodeIds, Str, Uuid};
 
-use super::operations;
+use super::{operations, parts};
 use crate::context::{Context, Outcome};
 use crate::coordinators::OFFSETS_TOPIC;
 use crate::security::acls::Operation;
@@ -22,10 +22,10 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
             .filter(|topic| cx.topic_error(state, Operation::Describe, &topic.name).is_none())
             .map(|topic| describe(state, cx, topic))
             .collect(),
-        Asked::Ids(ids) => ids.into_iter().map(|id| by_id(state, cx, id)).collect(),
+        Asked::Ids(ids) => in_order(ids.into_iter().map(|id| by_id(state, cx, id)).collect()),
         Asked::Names(names) => {
             let create = request.allow_auto_topic_creation && state.config.auto_create_topics;
-            names.into_iter().map(|name| by_name(state, cx, name, create)).collect()
+            in_order(names.into_iter().map(|name| by_name(state, cx, name, create)).collect())
         }
     };
 
@@ -54,9 +54,21 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
     Outcome::Reply(response)
 }
 
+/// Puts what is there before what is not, and behind both what is not the client's to see; unknown ids before all.
+fn in_order(mut topics: Vec<MetadataResponseTopic>) -> Vec<MetadataResponseTopic> {
+    topics.sort_by_key(|topic| match ErrorCode(topic.error_code) {
+        ErrorCode::UNKNOWN_TOPIC_ID => 0,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::INVALID_TOPIC_EXCEPTION => 2,
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED => 3,
+        _ => 1,
+    });
+    topics
+}
+
 /// What a request asks for.
 enum Asked {
     All,
+    /// Each once, as the next.
     Ids(Vec<Uuid>),
     Names(Vec<Str>),
 }
@@ -73,9 +85,9 @@ impl Asked {
         let ids: Vec<_> = topics.iter().map(|topic| topic.topic_id).filter(|id| !id.is_zero()).collect();
         // A request that has an id is looked up by ids alone, as in Kafka.
         if !ids.is_empty() {
-            return Ok(Self::Ids(ids));
+            return Ok(Self::Ids(parts::keys(ids)));
         }
-        Ok(Self::Names(topics.iter().filter_map(|topic| topic.name.clone()).collect()))
+        Ok(Self::Names(parts::keys(topics.iter().filter_map(|topic| topic.name.clone()))))
     }
 }
 

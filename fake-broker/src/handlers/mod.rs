@@ -78,6 +78,7 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod operations;
+mod parts;
 mod preferred;
 pub(crate) mod produce;
 mod push_telemetry;

@@ -1,7 +1,7 @@
 //! OffsetCommit (8): stores how far a group has read.
 //!
 //! Topics and partitions that do not exist are refused one by one. The group is asked about the others, and its error
-//! stands for all of them. A commit need not move forward.
+//! stands for all of them. What is refused comes first in the answer. A commit need not move forward.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use krafka_protocol::api::offset_commit::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic, OffsetCommitResponse,
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
 };
-use krafka_protocol::{ErrorCode, Str};
+use krafka_protocol::{ErrorCode, Str, Uuid};
 
-use super::commits;
+use super::{commits, parts};
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, log::Commit};
 use crate::groups::{self, Committer};
@@ -21,11 +21,11 @@ use crate::state::State;
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequest) -> Outcome<OffsetCommitResponse> {
     if let Some(error) = cx.group_error(state, Operation::Read, &request.group_id) {
-        return Outcome::Reply(respond(request, |_, _| error));
+        return Outcome::Reply(whole(request, error));
     }
     if cx.version == 0 {
         // Kafka 3.9 knows it, but only with ZooKeeper to keep the offsets.
-        return Outcome::Reply(respond(request, |_, _| ErrorCode::UNSUPPORTED_VERSION));
+        return Outcome::Reply(whole(request, ErrorCode::UNSUPPORTED_VERSION));
     }
     let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
     let refused = |topic: usize, partition: &OffsetCommitRequestPartition| match &names[topic] {
@@ -37,6 +37,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
     for (index, topic) in request.topics.iter().enumerate() {
         errors.push(topic.partitions.iter().map(|p| refused(index, p).unwrap_or(ErrorCode::NONE)).collect());
     }
+    let is_refused = parts::refusals(&errors);
     // Kafka answers without its coordinator when nothing is left to commit.
     if errors.iter().flatten().any(|error| error.is_ok()) {
         let scope = match groups::not_coordinator(state, cx, &request.group_id) {
@@ -49,7 +50,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
             Err(error) => errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error),
         }
     }
-    Outcome::Reply(respond(request, |topic, partition| errors[topic][partition]))
+    Outcome::Reply(respond(request, &is_refused, &errors))
 }
 
 /// Asks the group, whose error stands for the whole commit.
@@ -117,19 +118,24 @@ fn name_of(state: &State, cx: &Context, topic: &OffsetCommitRequestTopic) -> Opt
     if cx.version >= 10 { state.topics.name_of(&topic.topic_id) } else { Some(topic.name.clone()) }
 }
 
-fn respond(request: &OffsetCommitRequest, error: impl Fn(usize, usize) -> ErrorCode) -> OffsetCommitResponse {
-    let topics = request.topics.iter().enumerate().map(|(t, topic)| OffsetCommitResponseTopic {
-        name: topic.name.clone(),
-        topic_id: topic.topic_id,
-        partitions: topic
-            .partitions
-            .iter()
-            .enumerate()
-            .map(|(p, partition)| OffsetCommitResponsePartition {
-                partition_index: partition.partition_index,
-                error_code: error(t, p).0,
-            })
-            .collect(),
+/// One error for all that was asked.
+fn whole(request: &OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse {
+    let errors: Vec<_> = request.topics.iter().map(|topic| vec![error; topic.partitions.len()]).collect();
+    respond(request, &parts::refusals(&errors), &errors)
+}
+
+fn respond(request: &OffsetCommitRequest, is_refused: &[Vec<bool>], errors: &[Vec<ErrorCode>]) -> OffsetCommitResponse {
+    let answers = parts::refused_first(is_refused).map(|(t, p)| {
+        let topic = &request.topics[t];
+        let partition_index = topic.partitions[p].partition_index;
+        let error_code = errors[t][p].0;
+        ((topic.name.clone(), topic.topic_id), OffsetCommitResponsePartition { partition_index, error_code })
     });
-    OffsetCommitResponse { topics: topics.collect(), ..OffsetCommitResponse::default() }
+    let begin = |(name, topic_id): &(Str, Uuid)| OffsetCommitResponseTopic {
+        name: name.clone(),
+        topic_id: *topic_id,
+        partitions: Vec::new(),
+    };
+    let topics = parts::by_topic(answers, begin, |topic| &mut topic.partitions);
+    OffsetCommitResponse { topics, ..OffsetCommitResponse::default() }
 }

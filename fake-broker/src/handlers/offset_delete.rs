@@ -1,12 +1,13 @@
 //! OffsetDelete (47): single offsets of a group are forgotten, if nobody in it reads their topic; so are those that a
-//! transaction is about to bring.
+//! transaction is about to bring. What is refused comes first in the answer.
 
-use krafka_protocol::ErrorCode;
 use krafka_protocol::api::offset_delete::{
     OffsetDeleteRequest, OffsetDeleteRequestTopic, OffsetDeleteResponse, OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 };
+use krafka_protocol::{ErrorCode, Str};
 
+use super::parts;
 use crate::context::{Context, Outcome};
 use crate::groups;
 use crate::security::acls::Operation;
@@ -18,29 +19,37 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetDeleteRequ
     if let Some(error) = cx.group_error(state, Operation::Delete, group) {
         return Outcome::Reply(whole(error));
     }
-    let mut topics: Vec<_> = request.topics.iter().map(|topic| check(state, cx, topic)).collect();
+    let mut errors: Vec<Vec<ErrorCode>> = request.topics.iter().map(|topic| check(state, cx, topic)).collect();
+    let is_refused = parts::refusals(&errors);
     let nameless = || group.is_empty().then_some(ErrorCode::INVALID_GROUP_ID);
     let refused = nameless().or_else(|| groups::not_coordinator(state, cx, group));
     let error = refused.unwrap_or_else(|| state.groups.check_offset_delete(group));
     if !error.is_ok() {
         return Outcome::Reply(whole(error));
     }
-    for topic in &mut topics {
+    for (topic, errors) in request.topics.iter().zip(&mut errors) {
         let is_read = state.groups.is_subscribed(group, &topic.name);
-        for partition in topic.partitions.iter_mut().filter(|partition| partition.error_code == 0) {
+        for (partition, error) in topic.partitions.iter().zip(errors).filter(|(_, error)| error.is_ok()) {
             if is_read {
-                partition.error_code = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC.0;
+                *error = ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC;
             } else {
                 state.offsets.delete(group, &topic.name, partition.partition_index);
                 state.pending_offsets.delete(group, &topic.name, partition.partition_index);
             }
         }
     }
+    let answers = parts::refused_first(&is_refused).map(|(t, p)| {
+        let topic = &request.topics[t];
+        let partition_index = topic.partitions[p].partition_index;
+        (topic.name.clone(), OffsetDeleteResponsePartition { partition_index, error_code: errors[t][p].0 })
+    });
+    let begin = |name: &Str| OffsetDeleteResponseTopic { name: name.clone(), partitions: Vec::new() };
+    let topics = parts::by_topic(answers, begin, |topic| &mut topic.partitions);
     Outcome::Reply(OffsetDeleteResponse { topics, ..OffsetDeleteResponse::default() })
 }
 
-/// The answer for a topic as far as it can be told without the group.
-fn check(state: &State, cx: &Context, topic: &OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic {
+/// Why nothing is forgotten of each partition of a topic, as far as it can be told without the group.
+fn check(state: &State, cx: &Context, topic: &OffsetDeleteRequestTopic) -> Vec<ErrorCode> {
     let partitions = topic.partitions.iter().map(|partition| {
         let index = partition.partition_index;
         let missing = || {
@@ -48,7 +57,7 @@ fn check(state: &State, cx: &Context, topic: &OffsetDeleteRequestTopic) -> Offse
             (!exists).then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
         };
         let refused = cx.partition_error(state, Operation::Read, &topic.name, index).or_else(missing);
-        OffsetDeleteResponsePartition { partition_index: index, error_code: refused.unwrap_or(ErrorCode::NONE).0 }
+        refused.unwrap_or(ErrorCode::NONE)
     });
-    OffsetDeleteResponseTopic { name: topic.name.clone(), partitions: partitions.collect() }
+    partitions.collect()
 }

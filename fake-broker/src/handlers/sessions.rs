@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::api::fetch::{FetchPartition, FetchTopic, ForgottenTopic, PartitionData};
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
+use super::parts;
 use crate::rng::Rng;
 
 /// The epoch of a request that asks for a new session.
@@ -250,19 +251,18 @@ impl Session {
     }
 }
 
-/// All partitions that a request lists, with the names of their topics where they are known.
+/// All partitions that a request lists, each once, with the names of their topics where they are known.
 pub(crate) fn wanted(topics: &[FetchTopic], name_of: impl Fn(Uuid) -> Option<Str>) -> Vec<Wanted> {
     let mut all = Vec::new();
     for topic in topics {
         let name =
             if topic.topic_id.is_zero() { topic.topic.clone() } else { name_of(topic.topic_id).unwrap_or_default() };
-        all.extend(topic.partitions.iter().map(|ask| Wanted {
-            topic: name.clone(),
-            topic_id: topic.topic_id,
-            ask: ask.clone(),
+        all.extend(topic.partitions.iter().map(|ask| {
+            let wanted = Wanted { topic: name.clone(), topic_id: topic.topic_id, ask: ask.clone() };
+            ((topic.topic_id, name.clone(), ask.partition), wanted)
         }));
     }
-    all
+    parts::once(all).into_iter().map(|(_, wanted)| wanted).collect()
 }
 
 /// The epoch after `epoch`: from the highest it goes on at 1, because 0 asks for a new session.

@@ -8,9 +8,9 @@ use krafka_protocol::api::txn_offset_commit::{
     TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
 };
-use krafka_protocol::{ErrorCode, Str};
+use krafka_protocol::{ErrorCode, Str, Uuid};
 
-use super::commits;
+use super::{commits, parts};
 use crate::context::{Context, Outcome};
 use crate::coordinators::log::{self, Commit};
 use crate::coordinators::{CoordinatorKind, OFFSETS_TOPIC};
@@ -33,7 +33,7 @@ pub(crate) fn handle(
 ) -> Outcome<TxnOffsetCommitResponse> {
     let denied = cx.transactional_id_error(state, Operation::Write, &request.transactional_id);
     if let Some(error) = denied.or_else(|| cx.group_error(state, Operation::Read, &request.group_id)) {
-        return Outcome::Reply(respond(request, |_, _| error));
+        return Outcome::Reply(whole(request, error));
     }
     let names: Vec<Option<Str>> = request.topics.iter().map(|topic| name_of(state, cx, topic)).collect();
     let refused = |topic: usize, partition: &TxnOffsetCommitRequestPartition| match &names[topic] {
@@ -44,6 +44,7 @@ pub(crate) fn handle(
     for (index, topic) in request.topics.iter().enumerate() {
         errors.push(topic.partitions.iter().map(|p| refused(index, p).unwrap_or(ErrorCode::NONE)).collect());
     }
+    let is_refused = parts::refusals(&errors);
     if errors.iter().flatten().any(|error| error.is_ok())
         && let Err(error) = commit(state, cx, request, &names, &mut errors)
     {
@@ -54,7 +55,7 @@ pub(crate) fn handle(
         };
         errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error);
     }
-    Outcome::Reply(respond(request, |topic, partition| errors[topic][partition]))
+    Outcome::Reply(respond(request, &is_refused, &errors))
 }
 
 /// Commits what has no error so far.
@@ -135,19 +136,28 @@ fn name_of(state: &State, cx: &Context, topic: &TxnOffsetCommitRequestTopic) -> 
     if cx.version >= TOPIC_ID_VERSION { state.topics.name_of(&topic.topic_id) } else { Some(topic.name.clone()) }
 }
 
-fn respond(request: &TxnOffsetCommitRequest, error: impl Fn(usize, usize) -> ErrorCode) -> TxnOffsetCommitResponse {
-    let topics = request.topics.iter().enumerate().map(|(t, topic)| TxnOffsetCommitResponseTopic {
-        name: topic.name.clone(),
-        topic_id: topic.topic_id,
-        partitions: topic
-            .partitions
-            .iter()
-            .enumerate()
-            .map(|(p, partition)| TxnOffsetCommitResponsePartition {
-                partition_index: partition.partition_index,
-                error_code: error(t, p).0,
-            })
-            .collect(),
+/// One error for all that was asked.
+fn whole(request: &TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse {
+    let errors: Vec<_> = request.topics.iter().map(|topic| vec![error; topic.partitions.len()]).collect();
+    respond(request, &parts::refusals(&errors), &errors)
+}
+
+fn respond(
+    request: &TxnOffsetCommitRequest,
+    is_refused: &[Vec<bool>],
+    errors: &[Vec<ErrorCode>],
+) -> TxnOffsetCommitResponse {
+    let answers = parts::refused_first(is_refused).map(|(t, p)| {
+        let topic = &request.topics[t];
+        let partition_index = topic.partitions[p].partition_index;
+        let error_code = errors[t][p].0;
+        ((topic.name.clone(), topic.topic_id), TxnOffsetCommitResponsePartition { partition_index, error_code })
     });
-    TxnOffsetCommitResponse { topics: topics.collect(), ..TxnOffsetCommitResponse::default() }
+    let begin = |(name, topic_id): &(Str, Uuid)| TxnOffsetCommitResponseTopic {
+        name: name.clone(),
+        topic_id: *topic_id,
+        partitions: Vec::new(),
+    };
+    let topics = parts::by_topic(answers, begin, |topic| &mut topic.partitions);
+    TxnOffsetCommitResponse { topics, ..TxnOffsetCommitResponse::default() }
 }

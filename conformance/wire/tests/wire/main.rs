@@ -59,6 +59,7 @@ mod migration;
 mod no_time;
 mod offsets;
 mod old_formats;
+mod orders;
 mod preferred;
 mod produce;
 mod produce_rules;

@@ -9,9 +9,10 @@ use krafka_protocol::api::incremental_alter_configs::{
 use krafka_protocol::api::update_features::{FeatureUpdateKey, UpdateFeaturesRequest};
 use krafka_protocol::{ErrorCode, Str};
 
-use crate::target::{Target, run};
+use crate::target::{Target, run, run_as};
 use crate::transactional::{PLAIN_END, PLAIN_PRODUCE, Producer};
 
+const TOPIC: i8 = 2;
 const CLIENT_METRICS: i8 = 16;
 const SET: i8 = 0;
 
@@ -153,5 +154,22 @@ fn configs_of_subscriptions_have_types() {
         let expected =
             if is_typed { [("interval.ms", 3, 1), ("match", 7, 1)] } else { [("interval.ms", 0, 0), ("match", 0, 0)] };
         assert_eq!(told, expected);
+    });
+}
+
+/// The first version of DescribeConfigs says of each config whether it is the default. Kafka says so of none.
+#[test]
+fn no_config_is_told_to_be_the_default() {
+    run_as(KafkaVersion::V3_9, async |target| {
+        target.until(KafkaVersion::V3_9, "DescribeConfigs 0").await;
+        let topic = target.topic(1).await;
+        let resource =
+            DescribeConfigsResource { resource_type: TOPIC, resource_name: topic.name, ..Default::default() };
+        let request = DescribeConfigsRequest { resources: vec![resource], ..DescribeConfigsRequest::default() };
+
+        let told = target.connect().await.call(request, 0).await.results.remove(0).configs;
+
+        assert!(told.iter().any(|config| config.name == "retention.ms"), "{told:?}");
+        assert!(told.iter().all(|config| !config.is_default), "{told:?}");
     });
 }
