@@ -25,6 +25,23 @@ async fn a_session_names_only_what_changed() {
     assert!(last.topics.is_empty() && last.forgotten_topics_data.is_empty(), "{last:?}");
 }
 
+/// An empty partition that was ready a moment earlier would otherwise hold up the others for a whole wait.
+#[tokio::test(start_paused = true)]
+async fn all_partitions_whose_offsets_came_together_are_fetched_together() {
+    let world = World::new(&[("t", 3)]).await;
+    let node = world.fake.leader("t", 0).expect("a leader");
+    for partition in [1, 2] {
+        world.fake.move_leader("t", partition, node);
+    }
+    let consumer = world.reader("t", &[0, 1, 2]).await;
+
+    consumer.poll(SOON).await.expect("no error");
+
+    let history = world.fake.history();
+    let first = history.requests::<FetchRequest>().next().expect("fetches");
+    assert_eq!(first.topics[0].partitions.len(), 3, "{first:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lost_session_is_made_anew_and_nothing_is_lost_or_doubled() {
     let world = World::new(&[("t", 1)]).await;
