@@ -38,13 +38,18 @@ pub struct TcpConnect;
 impl Connect for TcpConnect {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
         Box::pin(async move {
-            let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|why| unresolved(&why))?.collect();
-            let stream = race(addresses, TcpStream::connect::<SocketAddr>).await?;
-            prepare(&stream)?;
-            let stream: Box<dyn Stream> = Box::new(stream);
+            let stream: Box<dyn Stream> = Box::new(open(host, port).await?);
             Ok(stream)
         })
     }
+}
+
+/// A socket as the client wants it.
+async fn open(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|why| unresolved(&why))?.collect();
+    let stream = race(addresses, TcpStream::connect::<SocketAddr>).await?;
+    prepare(&stream)?;
+    Ok(stream)
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
@@ -67,25 +72,19 @@ fn unresolved(why: &io::Error) -> io::Error {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
 
-    /// A connection to a listener of this process.
-    async fn connected() -> (TcpStream, TcpListener) {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        (TcpStream::connect(address).await.expect("it listens"), listener)
-    }
-
     /// NET-09: the kernel notices, too, and not after the eleven minutes and the quarter of an hour that are its own.
-    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_peer_that_vanished_is_noticed_by_the_kernel() {
-        let (stream, _listener) = connected().await;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
 
-        prepare(&stream).expect("Linux has these options");
+        let stream = open("127.0.0.1", port).await.expect("it listens, and Linux has these options");
 
         let socket = SockRef::from(&stream);
         assert!(socket.tcp_nodelay().expect("it can be read") && socket.keepalive().expect("it can be read"));
