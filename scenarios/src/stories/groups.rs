@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use krafka::consumer::AutoOffsetReset;
-use krafka::{Consumer, Record};
+use krafka::{Consumer, Record, TopicPartition};
 
 use crate::invariants::group;
 use crate::links::Links;
@@ -168,6 +168,9 @@ pub async fn group_resumes_where_it_committed(world: &World) -> Result<()> {
     let next = world.calls().within(PATIENCE, "recv", second.recv()).await??.offset;
 
     ensure!(next == 10, "the group went on at {next} instead of 10");
+    let nowhere = [TopicPartition::new(world.name("nowhere"), 0)];
+    let committed = world.calls().within(PATIENCE, "committed", second.committed(&nowhere)).await??;
+    ensure!(committed.is_empty(), "{committed:?} is committed for a topic that does not exist");
     if let Some(fake) = world.try_fake() {
         let committed = fake.committed(&group).values().copied().max();
         ensure!(committed == Some(10), "the cluster has {committed:?} committed");
