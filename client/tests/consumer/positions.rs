@@ -110,6 +110,7 @@ async fn a_seek_drops_what_was_fetched_for_the_old_position() {
     assert_eq!(consumer.position("t", 0).await.expect("a position"), 10);
 }
 
+/// LE-16.
 #[tokio::test(start_paused = true)]
 async fn a_seek_wins_over_a_lookup_that_is_under_way() {
     let world = World::new(&[("t", 1)]).await;
@@ -177,6 +178,7 @@ async fn a_position_out_of_range_without_policy_is_an_error() {
     assert!(matches!(answer, Err(KrafkaError::NoOffset { .. })), "{answer:?}");
 }
 
+/// LE-08.
 #[tokio::test(start_paused = true)]
 async fn a_moved_leader_is_asked_about_the_position_before_it_is_fetched_from() {
     let world = World::new(&[("t", 1)]).await;
@@ -193,6 +195,50 @@ async fn a_moved_leader_is_asked_about_the_position_before_it_is_fetched_from() 
     assert!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch) >= 1);
 }
 
+/// LE-12: the answer of the leader before last says nothing about the log of the last one.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_moves_again_while_the_position_is_checked_is_asked_itself() {
+    let world = World::new(&[("t", 1)]).await;
+    let sent = numbers(0, 9);
+    world.produce("t", 0, &texts(&sent)).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 10).await;
+    let old = world.fake.leader("t", 0).expect("a leader");
+    let slow = world.fake.when(ApiKey::OffsetForLeaderEpoch).delay(Duration::from_secs(2));
+
+    world.fake.move_leader("t", 0, old % 3 + 1);
+    slow.wait(1).await;
+    world.fake.move_leader("t", 0, (old + 1) % 3 + 1);
+    world.produce("t", 0, &["10"]).await;
+
+    assert_eq!(values(&take(&consumer, 1).await), ["10"]);
+    let asked = world.fake.history().count(ApiKey::OffsetForLeaderEpoch);
+    assert!((2..=3).contains(&asked), "{asked} checks for two moves");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch), asked, "it goes on asking");
+}
+
+/// LE-27.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_moves_all_the_time_costs_no_record_and_doubles_none() {
+    let world = World::new(&[("t", 1)]).await;
+    let consumer = world.reader("t", &[0]).await;
+    let sent = numbers(0, 59);
+
+    let writing = async {
+        for (value, node) in texts(&sent).iter().zip([1, 2, 3].into_iter().cycle()) {
+            world.fake.move_leader("t", 0, node);
+            world.produce("t", 0, &[value]).await;
+            tokio::time::sleep(Duration::from_millis(7)).await;
+        }
+    };
+    let ((), records) = tokio::join!(writing, take(&consumer, 60));
+
+    assert_eq!(values(&records), texts(&sent));
+    assert!(consumer.poll(SOON).await.expect("no error").is_empty());
+}
+
+/// LE-17.
 #[tokio::test(start_paused = true)]
 async fn a_lookup_is_repeated_with_fresh_metadata_after_a_fenced_epoch() {
     let world = World::new(&[("t", 1)]).await;
@@ -225,6 +271,7 @@ fn truncate(response: &mut AnyResponse) {
     }
 }
 
+/// LE-09.
 #[tokio::test(start_paused = true)]
 async fn a_truncated_log_is_read_on_from_where_it_parts() {
     let world = World::new(&[("t", 1)]).await;
@@ -239,6 +286,7 @@ async fn a_truncated_log_is_read_on_from_where_it_parts() {
     assert_eq!(values(&take(&consumer, 6).await), ["4", "5", "6", "7", "8", "9"]);
 }
 
+/// LE-09.
 #[tokio::test(start_paused = true)]
 async fn a_truncated_log_without_a_policy_is_an_error_that_says_where() {
     let world = World::new(&[("t", 1)]).await;

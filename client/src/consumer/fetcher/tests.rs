@@ -219,6 +219,7 @@ fn a_failed_partition_is_fetched_at_once_from_another_leader() {
     });
 }
 
+/// LE-05.
 #[test]
 fn a_hint_is_passed_on_with_its_address() {
     Script::run(fetcher, |script| {
@@ -252,6 +253,7 @@ fn what_was_not_asked_for_or_comes_twice_is_ignored() {
     });
 }
 
+/// LE-18.
 #[test]
 fn a_log_that_diverges_or_ends_elsewhere_is_reported_as_such() {
     Script::run(fetcher, |script| {

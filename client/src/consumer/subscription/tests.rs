@@ -43,6 +43,7 @@ fn fetching() -> (Subscription, Claim) {
     (subscription, claim)
 }
 
+/// LE-16.
 #[test]
 fn a_seek_wins_over_a_pending_load() {
     let mut subscription = Subscription::default();
@@ -65,6 +66,7 @@ fn a_removed_partition_is_held_by_nobody_even_if_its_slot_is_reused() {
     assert!(subscription.held(claim).is_none());
 }
 
+/// LE-08.
 #[test]
 fn a_new_leader_epoch_makes_the_position_validate_before_it_is_fetched_on() {
     let (mut subscription, claim) = fetching();
@@ -84,6 +86,7 @@ fn the_same_leader_changes_nothing() {
     assert!(subscription.held(claim).is_some());
 }
 
+/// LE-13.
 #[test]
 fn a_position_without_epoch_is_fetched_from_the_new_leader_at_once() {
     let (mut subscription, claim) = fetching();
