@@ -62,6 +62,8 @@ mod types;
 mod unwind;
 
 pub use admin::{AdminClient, ClusterInfo, ItemResults, NewTopic};
+#[cfg(feature = "aws-config")]
+pub use auth::AwsSdk;
 #[cfg(feature = "oidc")]
 pub use auth::{Assertion, AssertionAlgorithm, Oidc};
 pub use auth::{

@@ -12,6 +12,7 @@ const MAY_AWAIT: &[&str] = &[
     "client/src/kafka_builder.rs",
     "client/src/admin/mod.rs",
     "client/src/auth/mod.rs",
+    "client/src/auth/aws/sdk.rs",
     "client/src/auth/oidc/mod.rs",
     "client/src/cluster/mod.rs",
     "client/src/cluster/published.rs",

@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use krafka_protocol::Str;
 
+#[cfg(feature = "aws-config")]
+pub use self::aws::AwsSdk;
 pub use self::aws::{AwsCredentials, AwsCredentialsProvider, AwsEnvironment, MskIam, ProvidingCredentials};
 use self::driver::Shared;
 pub(crate) use self::exchange::{Exchange, Next};

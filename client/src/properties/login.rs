@@ -4,7 +4,10 @@ use super::Properties;
 use super::apply::unknown;
 use super::jaas::LoginModule;
 use super::unsecured::Unsecured;
+#[cfg(not(feature = "aws-config"))]
 use crate::auth::AwsEnvironment;
+#[cfg(feature = "aws-config")]
+use crate::auth::AwsSdk;
 use crate::kafka_builder::KafkaBuilder;
 
 /// The mechanisms that there are, for errors about others.
@@ -52,14 +55,30 @@ pub(super) fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<K
             Some(url) => by_endpoint(builder, properties, &module, url),
             None => Ok(builder.sasl_oauthbearer(Unsecured::new(&module).map_err(wrong)?)),
         },
-        ("AWS_MSK_IAM", "IAMLoginModule") => match module.options_after("aws").next() {
-            None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
-            Some((name, _)) => Err(wrong(format!(
-                "has the option 'aws{name}', for which the AWS SDK is needed: leave it out to take the keys from the \
-                 environment, or give a provider to sasl_aws_msk_iam"
-            ))),
-        },
+        ("AWS_MSK_IAM", "IAMLoginModule") => iam(builder, &module).map_err(wrong),
         _ => Err(wrong(format!("names {}, which is not the login module of {mechanism}", module.shown_class()))),
+    }
+}
+
+/// Java's module has Amazon's SDK find the keys.
+#[cfg(feature = "aws-config")]
+fn iam(builder: KafkaBuilder, module: &LoginModule) -> Result<KafkaBuilder, String> {
+    if let Some((name, _)) = module.options_after("aws").find(|(name, _)| *name != "ProfileName") {
+        return Err(format!("has the option 'aws{name}', which is not known: give a provider to sasl_aws_msk_iam"));
+    }
+    let profile = module.option("awsProfileName");
+    Ok(builder.sasl_aws_msk_iam(profile.map_or_else(AwsSdk::chain, AwsSdk::profile)))
+}
+
+/// Java's module has Amazon's SDK find the keys, which is not here: they are in the environment, or nowhere.
+#[cfg(not(feature = "aws-config"))]
+fn iam(builder: KafkaBuilder, module: &LoginModule) -> Result<KafkaBuilder, String> {
+    match module.options_after("aws").next() {
+        None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
+        Some((name, _)) => Err(format!(
+            "has the option 'aws{name}', for which the AWS SDK is needed: build krafka with the feature aws-config, \
+             leave it out to take the keys from the environment, or give a provider to sasl_aws_msk_iam"
+        )),
     }
 }
 

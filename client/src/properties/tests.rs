@@ -48,7 +48,13 @@ fn what_is_wrong_is_named() {
     assert_refused(&format!("{SASL}sasl.mechanism=scram-sha-512"), &["'scram-sha-512'", "SCRAM-SHA-512"]);
     assert_refused("bootstrap.servers=a:1\nconfig.providers=file", &["config.providers", "${…}"]);
     let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required");
-    assert_refused(&format!("{iam} awsProfileName=\"prod\";"), &["awsProfileName", "sasl_aws_msk_iam"]);
+    assert_refused(&format!("{iam} awsRoleArn=\"arn\";"), &["awsRoleArn", "sasl_aws_msk_iam"]);
+    let profile = format!("{iam} awsProfileName=\"prod\";");
+    if cfg!(feature = "aws-config") {
+        assert!(shown(&profile).contains("MskIam"));
+    } else {
+        assert_refused(&profile, &["awsProfileName", "the feature aws-config"]);
+    }
     let plain = format!("{SASL}sasl.mechanism=PLAIN\nsasl.jaas.config=");
     assert_refused(&format!("{plain}x.PlainLoginModule required username=a;"), &["no option 'password'"]);
     assert_refused(&format!("{plain}x.ScramLoginModule required;"), &["ScramLoginModule", "PLAIN"]);

@@ -92,7 +92,9 @@ async fn closing_ends_the_sessions() {
     assert_eq!(last.session_epoch, -1);
 }
 
-/// LE-06, LE-07, LE-22, LE-23: every code that a leader may answer for a partition: the consumer waits, refreshes, and goes on. It never spins.
+/// LE-06, LE-07, LE-22, LE-23.
+///
+/// Every code that a leader may answer for a partition: the consumer waits, refreshes, and goes on. It never spins.
 #[tokio::test(start_paused = true)]
 async fn partition_errors_are_backed_off_and_healed() {
     let codes = [

@@ -1,6 +1,8 @@
 //! AWS: the keys that requests are signed with, who brings them, and the mechanism AWS_MSK_IAM that uses them.
 
 mod msk_iam;
+#[cfg(feature = "aws-config")]
+mod sdk;
 mod sigv4;
 
 use std::future::Future;
@@ -9,6 +11,8 @@ use std::time::SystemTime;
 
 pub(crate) use self::msk_iam::Exchange;
 pub use self::msk_iam::MskIam;
+#[cfg(feature = "aws-config")]
+pub use self::sdk::AwsSdk;
 use super::{Secret, TokenError};
 use crate::error::KrafkaError;
 
@@ -18,24 +22,20 @@ pub type ProvidingCredentials<'a> = Pin<Box<dyn Future<Output = Result<AwsCreden
 /// Brings the keys of an AWS identity, for [`sasl_aws_msk_iam`](crate::KafkaBuilder::sasl_aws_msk_iam).
 ///
 /// [`AwsCredentials`] are a provider themselves, for keys that never change, and [`AwsEnvironment`] reads the process's
-/// environment. For everything else that AWS has (profiles, roles, instance metadata, SSO) let the AWS SDK do it: this
-/// is all that it takes, with the crates `aws-config` and `aws-credential-types`.
+/// environment. For everything else that AWS has (profiles, roles, instance metadata, SSO) the feature `aws-config`
+/// brings `AwsSdk`, which lets the AWS SDK for Rust do it. A provider of one's own takes ten lines:
 ///
-/// ```text
-/// struct FromSdk(aws_credential_types::provider::SharedCredentialsProvider);
+/// ```
+/// use krafka::{AwsCredentials, AwsCredentialsProvider, ProvidingCredentials};
+/// # async fn ask_the_vault() -> std::io::Result<(String, String)> { Ok(Default::default()) }
 ///
-/// impl AwsCredentialsProvider for FromSdk {
+/// struct Vault;
+///
+/// impl AwsCredentialsProvider for Vault {
 ///     fn credentials(&self) -> ProvidingCredentials<'_> {
 ///         Box::pin(async {
-///             let keys = self.0.provide_credentials().await?;
-///             let mut credentials = AwsCredentials::new(keys.access_key_id(), keys.secret_access_key());
-///             if let Some(token) = keys.session_token() {
-///                 credentials = credentials.session_token(token);
-///             }
-///             Ok(match keys.expiry() {
-///                 Some(end) => credentials.expires_at(end),
-///                 None => credentials,
-///             })
+///             let (id, secret) = ask_the_vault().await?;
+///             Ok(AwsCredentials::new(id, secret))
 ///         })
 ///     }
 /// }
