@@ -24,8 +24,12 @@
 //!
 //! The function around it is `#[tokio::test(start_paused = true)]`, for which tokio has the feature `test-util` (its
 //! `full` does not include it): the cluster lives in memory, and time passes only when everybody waits, so that a
-//! session timeout of a minute costs nothing. Each test has a cluster of its own, which
-//! ends when it is dropped; any number run side by side.
+//! session timeout of a minute costs nothing. Each test has a cluster of its own, which ends when it is dropped; any
+//! number run side by side.
+//!
+//! The same test does the same in each run. That its bytes are the same, too, takes a clock for what records say of
+//! their time: [`start_time_ms`](FakeClusterBuilder::start_time_ms) for the cluster, and
+//! [`wall_clock`](crate::Environment::wall_clock) for the client, whose default is the system's.
 //!
 //! # What to do with it
 //!

@@ -4,7 +4,7 @@
 //!     cargo test --example testing      the same as tests
 //!
 //! Each file has the application's code first, as it would stand in a service, and then its test. They run on pipes in
-//! memory with the clock paused: what takes a minute in production takes no time here, and the same in every run.
+//! memory with the clock paused: what takes a minute in production takes no time here.
 
 #![expect(clippy::disallowed_methods, reason = "an application tells the time as it likes")]
 
