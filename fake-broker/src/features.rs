@@ -132,6 +132,24 @@ impl State {
         }
     }
 
+    /// Checks whether a node of a version could join: it has the levels that the features are at.
+    ///
+    /// # Errors
+    ///
+    /// Which one it does not have.
+    pub(crate) fn check_newcomer(&self, version: KafkaVersion) -> Result<(), String> {
+        let levels = self.cluster_version().features().map(|feature| (feature.name, self.features.level(&feature)));
+        let is_strange = |name: &str, level: i16| {
+            level > 0 && !version.feature_levels(name).is_some_and(|levels| levels.contains(&level))
+        };
+        match levels.into_iter().find(|(name, level)| is_strange(name, *level)) {
+            Some((name, level)) => Err(format!(
+                "a node of Kafka {version} cannot join: the cluster is at {name}={level}, which it has not"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// A feature that the cluster's version has.
     pub(crate) fn feature(&self, name: &str) -> Option<Feature> {
         self.cluster_version().features().find(|feature| feature.name == name)

@@ -6,12 +6,13 @@ mod check;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use krafka_protocol::Str;
+use krafka_protocol::{ErrorCode, Str};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::coordinators::{self, CoordinatorKind};
-use crate::faults::{RuleText, millis};
+use crate::faults::{KafkaVersion, RuleText, millis};
+use crate::handlers::delete_records::HIGH_WATERMARK;
 use crate::listeners::SecurityProtocol;
 use crate::nodes::{Advertised, Node};
 use crate::operator;
@@ -44,9 +45,9 @@ pub enum Operation {
     },
     /// Elects the leader of a partition again: only the epoch changes.
     BumpLeaderEpoch { topic: String, partition: i32 },
-    /// Loses the records from `offset` on, as an unclean election does.
+    /// Loses the records from `offset` on, as an unclean election does. The partition has it, or it is its end.
     Truncate { topic: String, partition: i32, offset: i64 },
-    /// Deletes the records below an offset, as retention does.
+    /// Deletes the records below an offset, as retention does: up to the high watermark, which -1 stands for.
     DeleteRecords { topic: String, partition: i32, before: i64 },
     /// Makes a follower stop fetching.
     Lag { topic: String, partition: i32, node: i32 },
@@ -258,13 +259,23 @@ impl State {
                 self.bump_leader_epoch(topic, *partition, now);
             }
             Operation::Truncate { topic, partition, offset } => {
-                self.known_partition(topic, *partition)?;
+                let log = &self.known_partition(topic, *partition)?.log;
+                let (start, end) = (log.start_offset(), log.end_offset());
+                if !(start..=end).contains(offset) {
+                    return Err(format!("{topic}-{partition} has offsets from {start} to its end {end}, not {offset}"));
+                }
                 self.truncate(topic, *partition, *offset, now);
             }
             Operation::DeleteRecords { topic, partition, before } => {
-                self.known_partition(topic, *partition)?;
+                let high_watermark = self.known_partition(topic, *partition)?.log.high_watermark();
+                let before = if *before == HIGH_WATERMARK { high_watermark } else { *before };
+                if !(0..=high_watermark).contains(&before) {
+                    let name = ErrorCode::OFFSET_OUT_OF_RANGE.name();
+                    let words = format!("the high watermark of {topic}-{partition} is {high_watermark}");
+                    return Err(format!("{name}: {words}, and `before` {before}"));
+                }
                 let id = self.topics.by_name(topic).ok_or_else(|| no_topic(topic))?.id;
-                self.delete_records(id, *partition, *before);
+                self.delete_records(id, *partition, before);
             }
             Operation::Lag { topic, partition, node } => {
                 if !self.set_lag(topic, *partition, *node, true) {
@@ -404,9 +415,15 @@ impl State {
         Ok(())
     }
 
-    /// Adds a node, which looks like the first one there is.
-    pub(crate) fn add_node(&mut self, node: i32, host: Str, ports: BTreeMap<SecurityProtocol, u16>) {
-        let (version, profile) = self.nodes.look();
+    /// Adds a node, which looks like a version of Kafka, or else like the first one there is.
+    pub(crate) fn add_node(
+        &mut self,
+        node: i32,
+        host: Str,
+        ports: BTreeMap<SecurityProtocol, u16>,
+        version: Option<KafkaVersion>,
+    ) {
+        let (version, profile) = version.map_or_else(|| self.nodes.look(), |version| (version, None));
         self.nodes.insert(node, Node { profile, ..Node::new(host, ports, None, version) });
         self.sessions.insert(node, self.new_sessions());
     }

@@ -56,9 +56,10 @@ impl State {
         now: Instant,
     ) -> Result<AnyResponse, String> {
         let key = api_of(api)?;
-        let first = self.nodes.live().next().map(|(id, _)| id).ok_or("no node is up")?;
+        let first = self.nodes.live().find(|(_, node)| !node.paused).or_else(|| self.nodes.live().next());
+        let first = first.map(|(id, _)| id).ok_or("no node is up")?;
         let asked = node.unwrap_or(first);
-        self.nodes.find(asked).ok_or_else(|| format!("there is no node {asked}"))?;
+        self.answers(asked)?;
         let spoken =
             handlers::versions(self, asked, key).ok_or_else(|| format!("node {asked} does not speak {api}"))?;
         let version = version.unwrap_or(spoken.max);
@@ -67,7 +68,17 @@ impl State {
         }
         let request = request_of(key, version, fields)?;
         let node = node.or_else(|| self.coordinator_for(&request, asked, version, now)).unwrap_or(asked);
+        self.answers(node)?;
         self.ask(node, &request, version, now).ok_or_else(|| format!("{api} was not answered at once"))
+    }
+
+    /// Sees that a node is there and would answer. One that the others go on without does.
+    fn answers(&self, node: i32) -> Result<(), String> {
+        self.nodes.find(node).ok_or_else(|| format!("there is no node {node}"))?;
+        if !self.nodes.is_running(node) {
+            return Err(format!("node {node} is not up"));
+        }
+        if self.nodes.is_paused(node) { Err(format!("node {node} is paused")) } else { Ok(()) }
     }
 
     /// The coordinator of what a request is about, if that is one group or one transactional id.

@@ -181,6 +181,16 @@ async fn what_is_refused_is_named() {
         ("POST", "/cluster", "crash", "this is no JSON: expected value"),
         ("POST", "/rules", "{\"when\": {\"versions\": [1, 2, 3]}}", "expected an array of fewer elements"),
         ("POST", "/cluster", "{\"explode\": {}}", "unknown name `explode`, expected one of `create_topic`"),
+        ("POST", "/nodes", "{\"versoin\": \"3.9\"}", "unknown field `versoin`, expected `version`"),
+        ("POST", "/nodes", "{\"version\": \"2.8\"}", "Kafka \"2.8\" is not a version that the fake broker knows"),
+        ("POST", "/nodes", "{\"version\": \"3.9\"}", "a node of Kafka 3.9 cannot join: the cluster is at "),
+        ("POST", "/snapshots", "{\"x\": 1}", "unknown field `x`"),
+        ("POST", "/snapshots/1/restore", "{\"topics\": [\"a\"]}", "unknown field `topics`"),
+        ("POST", "/transactions/t/hold", "{\"x\": 1}", "unknown field `x`"),
+        ("POST", "/transactions/t/release", "{\"x\": 1}", "unknown field `x`"),
+        ("DELETE", "/rules", "{\"x\": 1}", "unknown field `x`"),
+        ("GET", "/topics", "{\"x\": 1}", "unknown field `x`"),
+        ("GET", "/topics", "{}", ""),
     ];
     for (method, path, body, reason) in cases {
         let (_, answer) = ask(&address, method, path, body).await;
@@ -195,7 +205,76 @@ async fn what_is_refused_is_named() {
     for length in [4097, 100_000] {
         let offset = json!({"topic": "orders", "partition": 0, "offset": 1, "metadata": "m".repeat(length)});
         let (status, answer) = ask(&address, "POST", "/groups/audit/offsets", &offset.to_string()).await;
-        assert_eq!((status, answer), (409, json!({"error": "OFFSET_METADATA_TOO_LARGE"})));
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(status == 409 && error.starts_with("OFFSET_METADATA_TOO_LARGE"), "{answer}");
+    }
+}
+
+/// What Kafka would refuse changes nothing: offsets that a partition does not have, and nodes that do not answer.
+#[tokio::test]
+async fn what_cannot_be_changes_nothing() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    for _ in 0..5 {
+        fake.append("orders", 0, None, Some(b"tea"));
+    }
+    fake.delete_records("orders", 0, 1);
+    for (change, field, offset, reason) in [
+        ("truncate", "offset", -5, "orders-0 has offsets from 1 to its end 5, not -5"),
+        ("truncate", "offset", 0, "orders-0 has offsets from 1 to its end 5, not 0"),
+        ("truncate", "offset", 77, "orders-0 has offsets from 1 to its end 5, not 77"),
+        ("delete_records", "before", 99, "OFFSET_OUT_OF_RANGE: the high watermark of orders-0 is 5"),
+        ("delete_records", "before", -7, "OFFSET_OUT_OF_RANGE: the high watermark of orders-0 is 5"),
+    ] {
+        let body = json!({change: {"topic": "orders", "partition": 0, field: offset}}).to_string();
+        let (status, answer) = ask(&address, "POST", "/cluster", &body).await;
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(status == 409 && error.starts_with(reason), "{body}: {answer}");
+        assert_eq!((fake.log_start_offset("orders", 0), fake.high_watermark("orders", 0)), (Some(1), Some(5)));
+    }
+    for (before, start) in [(0, 1), (2, 2), (-1, 5)] {
+        fake.delete_records("orders", 0, before);
+        assert_eq!(fake.log_start_offset("orders", 0), Some(start), "{before}");
+    }
+    fake.crash(1);
+    fake.pause(2);
+    for (node, reason) in [(json!(1), "node 1 is not up"), (json!(2), "node 2 is paused")] {
+        let body = json!({"api": "Metadata", "node": node}).to_string();
+        let (status, answer) = ask(&address, "POST", "/requests", &body).await;
+        assert_eq!((status, &answer["error"]), (400, &json!(reason)));
+    }
+}
+
+/// A record that no leader takes would be acknowledged and lost: it is refused, and so is what a group commits.
+#[tokio::test]
+async fn nothing_is_written_without_a_leader() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    fake.crash(1);
+    fake.crash(2);
+
+    let offset = json!({"topic": "orders", "partition": 0, "offset": 1}).to_string();
+    for (path, body, reason) in [
+        ("/topics/orders/0/records", "{\"value\": \"x\"}", "the partition orders-0 has no leader"),
+        ("/groups/audit/offsets", &offset, "nobody coordinates the group audit: its partition has no leader"),
+    ] {
+        let (status, answer) = ask(&address, "POST", path, body).await;
+        assert_eq!((status, &answer["error"]), (409, &json!(reason)));
+    }
+    assert_eq!((fake.high_watermark("orders", 0), fake.committed("audit").len()), (Some(0), 0));
+}
+
+/// A rolling upgrade: nodes of another version join where they have the features of the cluster.
+#[tokio::test]
+async fn node_joins_in_a_version_of_its_own() {
+    let fake = FakeCluster::builder().as_version(KafkaVersion::V3_9).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+
+    for (version, node) in [("4.4", 2), ("3.9", 3)] {
+        let (status, answer) = ask(&address, "POST", "/nodes", &json!({"version": version}).to_string()).await;
+        assert_eq!((status, &answer["node"]), (201, &json!(node)));
+        let (_, nodes) = ask(&address, "GET", "/nodes", "").await;
+        assert_eq!(nodes[node - 1]["kafka"], version, "{nodes}");
     }
 }
 
@@ -258,6 +337,8 @@ async fn rule_that_could_never_act_is_refused() {
         (r#"{"when": {"event": "connect"}, "after_handling": true, "do": "refuse"}"#, "`after_handling` is for rules"),
         (r#"{"when": {"node": 0}, "do": "observe"}"#, "nodes are numbered from 1 on"),
         (r#"{"when": {"apis": ["Vote"]}, "do": "observe"}"#, "no node speaks Vote"),
+        (r#"{"when": {"apis": []}, "do": "observe"}"#, "`apis` names none: leave it away to mean all"),
+        (r#"{"when": {"partitions": []}, "do": "observe"}"#, "`partitions` names none: leave it away"),
     ];
     refused(&fake, &cases);
     let legal = [
@@ -350,6 +431,16 @@ async fn rule_that_could_do_nothing_is_refused() {
         ("{}", r#"{"change_cluster": {"create_topic": {"topic": "x", "partitions": 0}}}"#, "`partitions` is from 1"),
         ("{}", r#"{"change_cluster": {"move_leader": {"topic": "x", "partition": -1}}}"#, "from 0 on, not -1"),
         ("{}", r#"{"change_cluster": {"crash": {"node": 0}}}"#, "there is no node 0"),
+        (
+            "{}",
+            r#"{"change_cluster": {"truncate": {"topic": "x", "partition": 0, "offset": -1}}}"#,
+            "`offset` is at least 0",
+        ),
+        (
+            "{}",
+            r#"{"change_cluster": {"delete_records": {"topic": "x", "partition": 0, "before": -2}}}"#,
+            "at least -1",
+        ),
         ("{}", r#"{"change_cluster": {"move_coordinator": {"node": 1}}}"#, "either a group or a transactional_id"),
     ];
     let cases = cases.map(|(when, action, reason)| (format!(r#"{{"when": {when}, "do": {action}}}"#), reason));
@@ -372,7 +463,8 @@ async fn rule_that_could_do_nothing_is_refused() {
 #[tokio::test]
 async fn rule_in_rust_that_could_never_act_panics() {
     let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
-    let cases: [(&dyn Fn() -> Rule, &str); 6] = [
+    let cases: [(&dyn Fn() -> Rule, &str); 7] = [
+        (&|| fake.when(ApiKey::Produce).partitions("orders", []).observe(), "`partitions` names none"),
         (&|| fake.when(ApiKey::Heartbeat).topic("orders").observe(), "a request of Heartbeat has no `topic`"),
         (&|| fake.when(ApiKey::Produce).probability(0.0).observe(), "`probability` is between 0 and 1"),
         (&|| fake.when(ApiKey::Produce).probability(f64::NAN).observe(), "it cannot be NaN"),

@@ -171,6 +171,26 @@ async fn program_says_when_it_is_ready_and_ends_with_its_input() {
     assert_eq!(program.wait().expect("it ends").code(), Some(0));
 }
 
+/// A node of its own version, as in a rolling upgrade, whose other settings are no contradiction.
+#[tokio::test]
+async fn program_mixes_versions_of_kafka() {
+    let config = ["--auto-create", "--config", "auto.create.topics.enable=TRUE"];
+    let mixed = ["--node-version", "2=3.9.2", "--nodes", "2", "--control", "127.0.0.1:0"];
+    let mut program = program(&[&mixed[..], &config[..]].concat());
+    let mut lines = BufReader::new(program.stdout.take().expect("an output")).lines().map_while(Result::ok);
+    let line = lines.next().expect("a line");
+    let address = line.strip_prefix("CONTROL=").expect("the control port");
+    let mut stream = TcpStream::connect(address).await.expect("it is up");
+    stream.write_all(b"GET /nodes HTTP/1.1\r\nConnection: close\r\n\r\n").await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+
+    let kafkas: Vec<&str> = answer.lines().filter_map(|line| line.trim().strip_prefix("\"kafka\": ")).collect();
+    assert_eq!(kafkas.iter().map(|kafka| &kafka[..5]).collect::<Vec<_>>(), ["\"4.4\"", "\"3.9\""], "{answer}");
+    drop(program.stdin.take());
+    assert_eq!(program.wait().expect("it ends").code(), Some(0));
+}
+
 #[test]
 fn program_names_further_listeners_first() {
     let mut program = program(&["--nodes", "2", "--sasl", "alice:secret"]);
@@ -212,6 +232,23 @@ fn program_explains_what_it_does_not_understand() {
         (&["--frobnicate"], "frobnicate"),
         (&["--port-base"], "port-base"),
         (&["--sasl", "alice"], "USER:PASSWORD"),
+        (&["--sasl", "alice:"], "--sasl alice: the password is empty, and no client logs in with such a one"),
+        (&["--sasl", "alice:1", "--sasl", "alice:2"], "--sasl: the user 'alice' was given before"),
+        (&["--config", "num.partitions=1", "--config", "num.partitions=2"], "'num.partitions' was given before"),
+        (&["--feature", "group.version=1", "--feature", "group.version=0"], "'group.version' was given before"),
+        (&["--as-version", "4.4.9"], "--as-version takes 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, msk-"),
+        (&["--as-version", "4.4."], "not '4.4.'"),
+        (&["--racks", ""], "--racks takes RACK,…, each with a name, not ''"),
+        (&["--racks", "a,,b"], "each with a name, not 'a,,b'"),
+        (
+            &["--auto-create", "--config", "auto.create.topics.enable=false"],
+            "--auto-create and --config auto.create.topics.enable=false contradict each other",
+        ),
+        (&["--node-version", "3.9"], "--node-version takes NODE=VERSION, not '3.9'"),
+        (&["--node-version", "1=2.8"], "--node-version takes 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, not '2.8'"),
+        (&["--node-version", "2=3.9"], "--node-version: there is no node 2: they are numbered from 1 to 1"),
+        (&["--node-version", "1=3.9", "--node-version", "1=4.0"], "--node-version: node '1' was given before"),
+        (&["--node-version", "1=3.9", "--as-version", "event-hubs"], "node 1 cannot be a Kafka"),
         (&["--tls", "/nowhere"], "/nowhere/server.pem"),
     ] {
         let mut refused = program(arguments);

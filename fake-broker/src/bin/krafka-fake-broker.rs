@@ -28,9 +28,12 @@ Usage: krafka-fake-broker [OPTIONS]
   --topic NAME[:PARTITIONS]  create a topic; may be repeated
   --as-version VERSION       look like Kafka 3.9, 4.0, 4.1, 4.2, 4.3 or 4.4 (default 4.4),
                              or advertise what msk-serverless or event-hubs do
+  --node-version NODE=VERSION
+                             let one node look like that Kafka, as in a rolling upgrade; may be
+                             repeated. The features of the cluster are those of its oldest node
   --auto-create              create unknown topics that clients ask for
   --sasl USER:PASSWORD       open a further listener on every node, which asks for SASL, and let this
-                             user in; may be repeated. The first user is a superuser, as is whoever
+                             user in; may be repeated for others. The first user is a superuser, as is whoever
                              comes without SASL; ACLs are enforced where there are any
   --oauthbearer              take unsecured tokens on that listener, which is opened without --sasl, too:
                              anybody is who a JSON web token says that nobody signed
@@ -39,9 +42,9 @@ Usage: krafka-fake-broker [OPTIONS]
                              is a DIR/ca.pem, a client may show a certificate signed by it, and is
                              then who it says. With --sasl there is a listener for both at once, too
   --config NAME=VALUE        set a config of all brokers by Kafka's name, as a broker's file does, such as
-                             transaction.max.timeout.ms=60000; may be repeated
+                             transaction.max.timeout.ms=60000; may be repeated for others
   --feature NAME=LEVEL       begin with a feature at that level, such as group.version=0, as kafka-storage
-                             format does; may be repeated
+                             format does; may be repeated for others
   --racks RACK,…             the racks of the nodes, given round robin
   --telemetry                advertise that the nodes take metrics of clients
   --marker-delay MS          how long partitions wait to be told that a transaction has ended, while its
@@ -60,11 +63,64 @@ further listeners, SASL_BOOTSTRAP=…, TLS_BOOTSTRAP=… and SASL_TLS_BOOTSTRAP=
 line each. It ends when its standard input closes, or with SIGINT, SIGTERM or
 SIGHUP.";
 
+/// What --auto-create sets.
+const AUTO_CREATE: &str = "auto.create.topics.enable";
+
+const KAFKAS: &str = "3.9, 4.0, 4.1, 4.2, 4.3 or 4.4";
+const KAFKAS_AND_SERVICES: &str = "3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, msk-serverless or event-hubs";
+
 /// What the command line asks for.
 struct Options {
     builder: FakeClusterBuilder,
     control: Option<SocketAddr>,
     strict: bool,
+}
+
+/// What was said so far, to be compared with what else is said.
+struct Given {
+    /// Names that can be given once, with the options that they belong to.
+    names: BTreeSet<(&'static str, String)>,
+    node_count: i32,
+    /// The nodes that have a version of their own.
+    nodes: Vec<i32>,
+    service: Option<String>,
+    auto_create: bool,
+    configured_auto_create: Option<String>,
+}
+
+impl Default for Given {
+    fn default() -> Self {
+        let (names, nodes) = (BTreeSet::new(), Vec::new());
+        Self { names, node_count: 1, nodes, service: None, auto_create: false, configured_auto_create: None }
+    }
+}
+
+impl Given {
+    /// Takes a name that may be given once: of two the first would be forgotten.
+    fn once(&mut self, option: &'static str, what: &str, name: &str) -> Result<(), Failure> {
+        if self.names.insert((option, name.to_owned())) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!("{option}: {what} '{name}' was given before")))
+    }
+
+    /// Sees that it goes together.
+    fn check(&self) -> Result<(), Failure> {
+        if let Some(node) = self.nodes.iter().find(|node| !(1..=self.node_count).contains(*node)) {
+            let numbered = format!("they are numbered from 1 to {}", self.node_count);
+            return Err(Failure::Usage(format!("--node-version: there is no node {node}: {numbered}")));
+        }
+        if let (Some(service), Some(node)) = (&self.service, self.nodes.first()) {
+            let reason = format!("all nodes advertise what {service} does, and node {node} cannot be a Kafka");
+            return Err(Failure::Usage(format!("--node-version: {reason}")));
+        }
+        match &self.configured_auto_create {
+            Some(value) if self.auto_create && !value.trim().eq_ignore_ascii_case("true") => {
+                Err(Failure::Usage(format!("--auto-create and --config {AUTO_CREATE}={value} contradict each other")))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What is wrong with the command line, or with the machine.
@@ -97,13 +153,14 @@ fn parse() -> Result<Option<Options>, Failure> {
         .allow_everyone_if_no_acl_found(true)
         .super_user("User:ANONYMOUS")
         .fresh_coordinators(true);
-    let mut topics = BTreeSet::new();
+    let mut given = Given::default();
     let (mut has_sasl, mut has_users, mut has_tls) = (false, false, false);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next().map_err(usage)? {
         builder = match argument {
             Long("nodes") => {
                 let nodes = parsed(&mut arguments, "--nodes takes a number")?;
+                given.node_count = nodes;
                 builder.try_nodes(nodes).map_err(|reason| Failure::Usage(format!("--nodes: {reason}")))?
             }
             Long("port-base") => builder.port_base(within(&mut arguments, "--port-base", 1, 65_535)? as u16),
@@ -111,24 +168,43 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let argument = text(&mut arguments)?;
                 let (name, partitions) = topic(&argument)?;
                 let fault = |reason: String| Failure::Usage(format!("--topic {argument}: {reason}"));
-                if !topics.insert(name.to_owned()) {
-                    return Err(fault(format!("the topic '{name}' was given before")));
-                }
+                given.once("--topic", "the topic", name)?;
                 builder.try_topic(name, partitions).map_err(fault)?
             }
             Long("as-version") => {
                 let named = text(&mut arguments)?;
                 match named.parse::<Profile>() {
-                    Ok(profile) => builder.as_service(profile),
-                    Err(_) => builder.as_version(version(&named)?),
+                    Ok(profile) => {
+                        given.service = Some(named);
+                        builder.as_service(profile)
+                    }
+                    Err(_) => builder.as_version(version("--as-version", KAFKAS_AND_SERVICES, &named)?),
                 }
             }
-            Long("auto-create") => builder.auto_create_topics(true),
+            Long("node-version") => {
+                let text = text(&mut arguments)?;
+                let pair = text.split_once('=').and_then(|(node, named)| Some((node.parse::<i32>().ok()?, named)));
+                let Some((node, named)) = pair else {
+                    return Err(Failure::Usage(format!("--node-version takes NODE=VERSION, not '{text}'")));
+                };
+                given.once("--node-version", "node", &node.to_string())?;
+                given.nodes.push(node);
+                builder.node_version(node, version("--node-version", KAFKAS, named)?)
+            }
+            Long("auto-create") => {
+                given.auto_create = true;
+                builder.auto_create_topics(true)
+            }
             Long("sasl") => {
                 let user = text(&mut arguments)?;
                 let Some((user, password)) = user.split_once(':').filter(|(user, _)| !user.is_empty()) else {
                     return Err(Failure::Usage(format!("--sasl takes USER:PASSWORD, not '{user}'")));
                 };
+                if password.is_empty() {
+                    let reason = "the password is empty, and no client logs in with such a one";
+                    return Err(Failure::Usage(format!("--sasl {user}: {reason}")));
+                }
+                given.once("--sasl", "the user", user)?;
                 if !has_users {
                     builder = builder.super_user(&format!("User:{user}"));
                 }
@@ -144,6 +220,10 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let Some((name, value)) = setting.split_once('=') else {
                     return Err(Failure::Usage(format!("--config takes NAME=VALUE, not '{setting}'")));
                 };
+                given.once("--config", "the config", name)?;
+                if name == AUTO_CREATE {
+                    given.configured_auto_create = Some(value.to_owned());
+                }
                 builder.property(name, value).map_err(|reason| Failure::Usage(format!("--config: {reason}")))?
             }
             Long("feature") => {
@@ -152,10 +232,14 @@ fn parse() -> Result<Option<Options>, Failure> {
                 let Some((name, level)) = named else {
                     return Err(Failure::Usage(format!("--feature takes NAME=LEVEL, not '{feature}'")));
                 };
+                given.once("--feature", "the feature", name)?;
                 builder.feature(name, level)
             }
             Long("racks") => {
                 let racks = text(&mut arguments)?;
+                if racks.split(',').any(|rack| rack.trim().is_empty()) {
+                    return Err(Failure::Usage(format!("--racks takes RACK,…, each with a name, not '{racks}'")));
+                }
                 builder.racks(racks.split(',').map(str::to_owned))
             }
             Long("telemetry") => builder.client_telemetry(true),
@@ -188,6 +272,7 @@ fn parse() -> Result<Option<Options>, Failure> {
             other => return Err(usage(other.unexpected())),
         };
     }
+    given.check()?;
     let further = [
         (has_sasl, SecurityProtocol::SaslPlaintext),
         (has_tls, SecurityProtocol::Ssl),
@@ -248,9 +333,8 @@ fn topic(argument: &str) -> Result<(&str, i32), Failure> {
     Ok((name, partitions.parse().map_err(fault)?))
 }
 
-fn version(argument: &str) -> Result<KafkaVersion, Failure> {
-    let takes = "3.9, 4.0, 4.1, 4.2, 4.3 or 4.4, msk-serverless or event-hubs";
-    argument.parse().map_err(|_| Failure::Usage(format!("--as-version takes {takes}, not '{argument}'")))
+fn version(option: &str, takes: &str, argument: &str) -> Result<KafkaVersion, Failure> {
+    argument.parse().map_err(|_| Failure::Usage(format!("{option} takes {takes}, not '{argument}'")))
 }
 
 fn run(options: Options) -> Result<(), Failure> {

@@ -155,6 +155,9 @@ impl FakeClusterBuilder {
                 let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
                 let known = known.ok_or_else(|| format!("no broker has a config '{name}'"))?;
                 known.definition.check(value).map_err(|reason| refused(name, value, reason))?;
+                let number = value.trim().parse();
+                let checked = number.map_or(Ok(()), |number| broker::check_start(name, number));
+                checked.map_err(|reason| refused(name, value, reason))?;
                 config.properties.insert(Str::from(name), Str::from(value));
             }
         }
@@ -225,6 +228,11 @@ mod tests {
             ("num.partitions", "0", "num.partitions cannot be '0': Value must be at least 1"),
             ("default.replication.factor", "-1", "default.replication.factor cannot be '-1': Value must be at least 1"),
             ("super.users", "alice", "super.users cannot be 'alice': a user is User:name"),
+            (
+                "log.roll.ms",
+                "0",
+                "log.roll.ms cannot be '0': requirement failed: log.roll.ms must be greater than or equal to 1",
+            ),
             ("node.id", "7", "node.id acts on nothing here: nodes are numbered from 1 on"),
         ];
         for (name, value, words) in refusals {

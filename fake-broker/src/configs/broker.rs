@@ -45,6 +45,22 @@ const SPELLINGS: &[&[(&str, i64)]] = &[
     &[("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)],
 ];
 
+/// Checks a value against what a broker asks for when it starts, beyond the bounds that its type has.
+///
+/// # Errors
+///
+/// Kafka's words for what is wrong with it.
+pub(crate) fn check_start(name: &str, value: i64) -> Result<(), String> {
+    let (is_met, text) = match name {
+        "log.roll.ms" => (value >= 1, "greater than or equal to 1"),
+        "log.roll.jitter.ms" => (value >= 0, "greater than or equal to 0"),
+        // Whatever is below 0 is for ever.
+        "log.retention.ms" => (value != 0, "unlimited (-1) or, greater than or equal to 1"),
+        _ => return Ok(()),
+    };
+    if is_met { Ok(()) } else { Err(format!("requirement failed: {name} must be {text}")) }
+}
+
 /// How fast replicas are moved: configs of a broker that are told of only where they are set.
 pub(crate) const THROTTLES: [&str; 3] = [
     "follower.replication.throttled.rate",

@@ -76,9 +76,8 @@ impl Proposal<'_> {
                 return Err(format!("Error creating broker listeners from '[{all}]': {text}"));
             }
         }
-        if self.after_number("log.retention.ms") == Some(0) {
-            let text = "log.retention.ms must be unlimited (-1) or, greater than or equal to 1";
-            return Err(format!("requirement failed: {text}"));
+        for name in ["log.roll.ms", "log.roll.jitter.ms", "log.retention.ms"] {
+            self.after_number(name).map_or(Ok(()), |value| broker::check_start(name, value))?;
         }
         let overrides = self.after(OVERRIDES).unwrap_or_default();
         let overrides = pairs(OVERRIDES, &overrides)?;

@@ -15,7 +15,7 @@ use super::hits::{Hits, Reached};
 use super::names::{Api, Id, Times};
 use super::network::Towards;
 use super::rule::RuleText;
-use super::selector::{Event, Selector};
+use super::selector::{Event, Selector, none_named};
 use crate::context::ConnectionId;
 
 /// The APIs that a rule is about.
@@ -35,6 +35,7 @@ impl From<ApiKey> for Apis {
 
 impl<const N: usize> From<[ApiKey; N]> for Apis {
     fn from(keys: [ApiKey; N]) -> Self {
+        const { assert!(N > 0, "no API is named: `Apis::ANY` is every one") };
         Self(keys.to_vec())
     }
 }
@@ -155,9 +156,15 @@ impl RuleBuilder {
     /// Only requests about one of these partitions; an error is given to them alone.
     ///
     /// **Unstable:** may change in any release.
+    ///
+    /// # Panics
+    ///
+    /// If there are none: [`topic`](Self::topic) alone is about all.
+    #[track_caller]
     pub fn partitions(mut self, topic: impl Into<String>, partitions: impl IntoIterator<Item = i32>) -> Self {
         self.text.when.topic = Some(topic.into());
         self.text.when.partitions = partitions.into_iter().collect();
+        assert!(!self.text.when.partitions.is_empty(), "{}", none_named("partitions"));
         self
     }
 

@@ -82,10 +82,16 @@ impl fmt::Display for KafkaVersion {
 impl FromStr for KafkaVersion {
     type Err = UnknownVersion;
 
-    /// Reads `4.4`, and `4.4.0` as well: the last number changes nothing that can be seen here.
+    /// Reads `4.4`, and `4.4.0` as well: the last number changes nothing that can be seen here. It is one of a release
+    /// that was looked at, or of an earlier one.
     fn from_str(text: &str) -> Result<Self, UnknownVersion> {
-        let minor = |name: &str| text == name || text.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-        let found = Self::ALL.into_iter().find(|version| minor(NAMES[*version as usize]));
+        let is_release = |patch: &str, newest: u8| (0..=newest).any(|known| known.to_string() == patch);
+        let is_of = |version: &Self| {
+            let rest = text.strip_prefix(NAMES[*version as usize]);
+            let patch = rest.and_then(|rest| rest.strip_prefix('.'));
+            rest == Some("") || patch.is_some_and(|patch| is_release(patch, NEWEST_PATCHES[*version as usize]))
+        };
+        let found = Self::ALL.into_iter().find(is_of);
         found.ok_or_else(|| UnknownVersion(text.to_owned()))
     }
 }
@@ -96,6 +102,9 @@ impl FromStr for KafkaVersion {
 pub struct UnknownVersion(pub(super) String);
 
 const NAMES: [&str; 6] = ["3.9", "4.0", "4.1", "4.2", "4.3", "4.4"];
+
+/// The newest releases that were looked at.
+const NEWEST_PATCHES: [u8; 6] = [2, 2, 2, 2, 1, 0];
 
 /// The lowest and highest version of each API, in the order of [`KafkaVersion`]: none where a broker of that version
 /// does not have it, or not without switching on what is unstable.

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use krafka_protocol::{AnyRequest, ApiKey, Str};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::carried::{Spoken, Wanted};
@@ -39,8 +40,8 @@ pub(crate) enum Event {
 pub(crate) struct Selector {
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) event: Event,
-    /// Any API, if empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Any API, if absent.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "some_apis")]
     pub(crate) apis: Vec<Api>,
     /// The lowest and the highest version.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,8 +62,8 @@ pub(crate) struct Selector {
     pub(crate) topic: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) topic_id: Option<Id>,
-    /// Any partition, if empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Any partition, if absent.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "some_partitions")]
     pub(crate) partitions: Vec<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<String>,
@@ -265,6 +266,24 @@ fn any_at(node: &Node, path: &[&str], wanted: &Value) -> bool {
         Tree::Array(elements) => elements.iter().any(holds),
         value => holds(value),
     }
+}
+
+fn some_apis<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Api>, D::Error> {
+    some("apis", Vec::deserialize(from)?)
+}
+
+fn some_partitions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<i32>, D::Error> {
+    some("partitions", Vec::deserialize(from)?)
+}
+
+/// A list that names something. Who computes one that comes out empty does not mean everything.
+fn some<T, E: Error>(field: &str, list: Vec<T>) -> Result<Vec<T>, E> {
+    if list.is_empty() { Err(E::custom(none_named(field))) } else { Ok(list) }
+}
+
+/// What is wrong with an empty list.
+pub(super) fn none_named(field: &str) -> String {
+    format!("`{field}` names none: leave it away to mean all")
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use krafka_protocol::Str;
+use krafka_protocol::{ErrorCode, Str};
 
 use super::FakeCluster;
 use crate::configs::of_group;
@@ -56,19 +56,43 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If there is no such partition, the group has no name, or the metadata is longer than
+    /// If there is no such partition, the group has no name, nobody coordinates it, or the metadata is longer than
     /// `offset.metadata.max.bytes`.
     #[track_caller]
     pub fn commit(&self, group: &str, topic: &str, partition: i32, offset: i64, metadata: &str) {
-        assert!(!group.is_empty(), "a group has a name");
-        let is_there = self.look(|state| state.topics.partition(topic, partition).is_some());
-        assert!(is_there, "there is no partition {topic}-{partition}");
-        // Found out before anything changes: what is kept is written to the log, which takes no more.
-        let is_too_long = self.look(|state| commits::is_too_long(state, metadata));
-        assert!(!is_too_long, "the metadata is longer than offset.metadata.max.bytes");
+        self.try_commit(group, topic, partition, offset, metadata).unwrap_or_else(|reason| panic!("{reason}"));
+    }
+
+    /// Commits an offset as [`commit`](Self::commit) does.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be done, in words. Nothing has changed then.
+    pub(crate) fn try_commit(
+        &self,
+        group: &str,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        metadata: &str,
+    ) -> Result<(), String> {
+        if group.is_empty() {
+            return Err("a group has a name".to_owned());
+        }
         let committed = Committed { offset, leader_epoch: -1, metadata: metadata.into() };
         self.control(|state, now| {
+            if state.topics.partition(topic, partition).is_none() {
+                return Err(format!("there is no partition {topic}-{partition}"));
+            }
+            // Found out before anything changes: what is kept is written to the log, which takes no more.
+            if commits::is_too_long(state, metadata) {
+                let name = ErrorCode::OFFSET_METADATA_TOO_LARGE.name();
+                return Err(format!("{name}: the metadata is longer than offset.metadata.max.bytes"));
+            }
             coordinators::ensure_topic(state, CoordinatorKind::Group);
+            if coordinators::find(state, CoordinatorKind::Group, group).is_none() {
+                return Err(format!("nobody coordinates the group {group}: its partition has no leader"));
+            }
             let (group, topic) = (Str::from(group), Str::from(topic));
             let by = Committer {
                 group_id: &group,
@@ -85,7 +109,8 @@ impl FakeCluster {
             state.offsets.commit(now, None, &group, &topic, partition, committed.clone());
             let commit = Commit { topic, partition, committed, expires_ms: None };
             log::write_commits(state, &group, &[commit], None, now);
-        });
+            Ok(())
+        })
     }
 
     /// Returns the node that coordinates a group, or -1 when nobody does: its partition of `__consumer_offsets` has no

@@ -44,10 +44,10 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If there is no such partition.
+    /// If there is no such partition, or it has no such offset: below its first one, or behind its end.
+    #[track_caller]
     pub fn truncate(&self, topic: &str, partition: i32, offset: i64) {
-        assert!(self.leader_epoch(topic, partition).is_some(), "there is no partition {topic}-{partition}");
-        self.control(|state, now| state.truncate(topic, partition, offset, now));
+        self.expect(Operation::Truncate { topic: topic.to_owned(), partition, offset });
     }
 
     /// Makes a follower stop fetching from its leader, as if its disk hung: it serves what it has, and holds the high

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use krafka_protocol::Str;
 
 use super::FakeCluster;
+use crate::faults::KafkaVersion;
 use crate::operations::{Durability, Operation};
 use crate::serve::tcp;
 
@@ -157,12 +158,35 @@ impl FakeCluster {
     ///
     /// A dropped future leaves nothing behind.
     pub async fn add_node(&self) -> io::Result<i32> {
+        self.add_node_that(None).await
+    }
+
+    /// Adds a node as [`add_node`](Self::add_node) does, which looks like another version of Kafka than the first of
+    /// them does, as in a rolling upgrade.
+    ///
+    /// **Unstable:** may change in any release.
+    ///
+    /// # Errors
+    ///
+    /// If there is no port to listen on, or the cluster's features are at levels that the version does not have: Kafka
+    /// registers no such node.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future leaves nothing behind.
+    pub async fn add_node_as_version(&self, version: KafkaVersion) -> io::Result<i32> {
+        self.add_node_that(Some(version)).await
+    }
+
+    async fn add_node_that(&self, version: Option<KafkaVersion>) -> io::Result<i32> {
+        let can_join = self.look(|state| version.map_or(Ok(()), |version| state.check_newcomer(version)));
+        can_join.map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
         let (node, listeners) = self.look(|state| (state.nodes.next_id(), state.config.listeners.clone()));
         let is_on_tcp = self.running.is_on_tcp.load(Ordering::Relaxed);
         let bound = if is_on_tcp { tcp::bind_node(&listeners, node).await? } else { Vec::new() };
         let ports = if is_on_tcp { bound.iter().map(tcp::Listener::named).collect() } else { listeners.in_memory() };
         let host = if is_on_tcp { "127.0.0.1".to_owned() } else { format!("broker-{node}") };
-        self.control(|state, _| state.add_node(node, Str::from(host), ports));
+        self.control(|state, _| state.add_node(node, Str::from(host), ports, version));
         for listener in bound {
             self.listen(listener);
         }

@@ -72,7 +72,7 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If there is no such partition.
+    /// If there is no such partition, or nobody leads it.
     #[track_caller]
     pub fn append(&self, topic: &str, partition: i32, key: Option<&[u8]>, value: Option<&[u8]>) -> i64 {
         self.append_record(topic, partition, &NewRecord::of(key, value))
@@ -85,12 +85,21 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If there is no such partition.
+    /// If there is no such partition, or nobody leads it.
     #[track_caller]
     pub fn append_record(&self, topic: &str, partition: i32, record: &NewRecord) -> i64 {
+        self.try_append_record(topic, partition, record).unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    /// Appends a record as [`append_record`](Self::append_record) does.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be done, in words. Nothing has changed then.
+    pub(crate) fn try_append_record(&self, topic: &str, partition: i32, record: &NewRecord) -> Result<i64, String> {
         let now_ms = self.control(|state, now| state.clock.millis(now));
-        let mut sealed = record.to_batch(now_ms).expect("the record fits into a batch");
-        self.append_batch(topic, partition, sealed.bytes())
+        let mut sealed = record.to_batch(now_ms).map_err(|error| error.to_string())?;
+        self.try_append_batch(topic, partition, sealed.bytes())
     }
 
     /// Appends a record batch as it is, and returns the offset of its first record. Nothing but its header is looked
@@ -98,16 +107,23 @@ impl FakeCluster {
     ///
     /// # Panics
     ///
-    /// If there is no such partition, or the bytes do not begin with the header of a batch.
+    /// If there is no such partition, nobody leads it, or the bytes do not begin with the header of a batch.
     #[track_caller]
     pub fn append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> i64 {
-        let batch = Batches::new(batch).next().and_then(Result::ok).expect("bytes that begin with a batch");
-        let appended = self.control(|state, now| {
-            let id = state.topics.by_name(topic)?.id;
-            state.append(id, partition, &batch, now)
-        });
-        let Some(appended) = appended else { panic!("there is no partition {topic}-{partition}") };
-        appended.base_offset
+        self.try_append_batch(topic, partition, batch).unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    /// What no leader takes would be lost when one comes: it has never heard of it.
+    fn try_append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> Result<i64, String> {
+        let batch = Batches::new(batch).next().and_then(Result::ok).ok_or("the bytes begin with no batch")?;
+        let absent = || format!("there is no partition {topic}-{partition}");
+        self.control(|state, now| {
+            let id = state.topics.by_name(topic).ok_or_else(absent)?.id;
+            if state.topics.partition(topic, partition).ok_or_else(absent)?.leader.is_none() {
+                return Err(format!("the partition {topic}-{partition} has no leader"));
+            }
+            state.append(id, partition, &batch, now).map(|appended| appended.base_offset).ok_or_else(absent)
+        })
     }
 
     /// Returns the first offset of a partition that a consumer does not see: where the next record will be, or the
@@ -121,11 +137,12 @@ impl FakeCluster {
         self.look(|state| Some(state.topics.partition(topic, partition)?.log.start_offset()))
     }
 
-    /// Deletes all records below an offset, as retention does: the partition begins there.
+    /// Deletes all records below an offset, as retention does: the partition begins there. -1 is the high watermark,
+    /// and an offset that is gone already changes nothing.
     ///
     /// # Panics
     ///
-    /// If there is no such partition.
+    /// If there is no such partition, or the offset is below -1 or above the high watermark.
     #[track_caller]
     pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
         self.expect(Operation::DeleteRecords { topic: topic.to_owned(), partition, before });

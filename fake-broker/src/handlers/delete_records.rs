@@ -15,7 +15,7 @@ use crate::security::acls::Operation;
 use crate::state::State;
 
 /// The offset that stands for the high watermark.
-const HIGH_WATERMARK: i64 = -1;
+pub(crate) const HIGH_WATERMARK: i64 = -1;
 
 /// A request whose deletions are done by the leaders, and not yet by all followers.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{MAX_PARTITIONS, Operation, coordinated};
 use crate::faults::request_of;
 use crate::handlers::SERVED;
+use crate::handlers::delete_records::HIGH_WATERMARK;
 use crate::operator;
 use crate::topics;
 
@@ -26,9 +27,15 @@ impl Operation {
                 index(*partition)?;
                 node.map_or(Ok(()), numbered)
             }
+            Self::Truncate { partition, offset, .. } => {
+                index(*partition)?;
+                least("offset", *offset, 0)
+            }
+            Self::DeleteRecords { partition, before, .. } => {
+                index(*partition)?;
+                least("before", *before, HIGH_WATERMARK)
+            }
             Self::BumpLeaderEpoch { partition, .. }
-            | Self::Truncate { partition, .. }
-            | Self::DeleteRecords { partition, .. }
             | Self::ForgetProducers { partition, .. }
             | Self::LoseLeader { partition, .. }
             | Self::Compact { partition, .. } => index(*partition),
@@ -78,6 +85,10 @@ fn count(field: &str, partitions: i32) -> Result<(), String> {
         1..=MAX_PARTITIONS => Ok(()),
         _ => Err(format!("`{field}` is from 1 to {MAX_PARTITIONS}, not {partitions}")),
     }
+}
+
+fn least(field: &str, offset: i64, least: i64) -> Result<(), String> {
+    if offset < least { Err(format!("`{field}` is at least {least}, not {offset}")) } else { Ok(()) }
 }
 
 fn index(partition: i32) -> Result<(), String> {

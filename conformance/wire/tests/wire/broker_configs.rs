@@ -108,6 +108,12 @@ fn configs_of_a_broker_must_agree_with_each_other() {
         let mut wire = target.connect().await;
         let node = &*node_of(&mut wire).await;
 
+        for (name, value, least) in [("log.roll.ms", "0", 1), ("log.roll.ms", "-1", 1), ("log.roll.jitter.ms", "-2", 0)]
+        {
+            let text = format!("{name} must be greater than or equal to {least}");
+            let expected = invalid(&format!("requirement failed: {text}"));
+            assert_eq!(check(&mut wire, node, &[(name, value)]).await, expected);
+        }
         let text = "log.retention.ms must be unlimited (-1) or, greater than or equal to 1";
         let expected = invalid(&format!("requirement failed: {text}"));
         assert_eq!(check(&mut wire, node, &[("log.retention.ms", "0")]).await, expected);

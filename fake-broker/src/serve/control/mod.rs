@@ -113,7 +113,7 @@ async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpi
 async fn answer(fake: FakeCluster, request: &http::Request) -> Reply {
     match routes::route(fake, request) {
         Ok(routes::Answer::Now(reply)) | Err(reply) => reply,
-        Ok(routes::Answer::Node(fake)) => routes::add_node(&fake).await,
+        Ok(routes::Answer::Node(fake, version)) => routes::add_node(&fake, version).await,
         Ok(routes::Answer::Wait(wait)) => wait.reply().await,
     }
 }

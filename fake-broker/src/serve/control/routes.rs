@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka_protocol::{ApiKey, ErrorCode};
+use krafka_protocol::ApiKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use super::http::{Reply, Request};
 use super::record::RecordBody;
 use super::{transactions, views};
-use crate::faults::{Listed, Rule, RuleText};
+use crate::faults::{KafkaVersion, Listed, Rule, RuleText, UnknownVersion};
 use crate::handle::FakeCluster;
-use crate::handlers::commits;
 use crate::json_words;
 use crate::operations::Operation;
 
@@ -27,8 +26,8 @@ const SHOWN: usize = 100;
 pub(super) enum Answer {
     /// The answer.
     Now(Reply),
-    /// A node is to be added.
-    Node(FakeCluster),
+    /// A node is to be added, which looks like a version of Kafka, or like the others.
+    Node(FakeCluster, Option<KafkaVersion>),
     /// A rule is waited for.
     Wait(Wait),
 }
@@ -59,6 +58,18 @@ struct RequestBody {
     version: Option<i16>,
     #[serde(default)]
     fields: Value,
+}
+
+/// What is read where nothing is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoBody {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeBody {
+    #[serde(default)]
+    version: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -116,6 +127,9 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
     if path != ["history"] && path.last() != Some(&"records") {
         known_query(request, &[])?;
     }
+    if takes_no_body(&request.method, &path) {
+        let NoBody {} = body(request)?;
+    }
     let reply = match (request.method.as_str(), path.as_slice()) {
         ("GET", []) => Reply::ok(json!({ "bootstrap": fake.bootstrap(), "paths": PATHS })),
         ("GET", ["rules"]) => Reply::ok(fake.book().list().iter().map(rule_view).collect()),
@@ -159,7 +173,12 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             Reply::ok(answer.map_err(|reason| Reply::error(400, reason))?)
         }
         ("GET", ["nodes"]) => Reply::ok(fake.look(views::nodes)),
-        ("POST", ["nodes"]) => return Ok(Answer::Node(fake)),
+        ("POST", ["nodes"]) => {
+            let NodeBody { version } = body(request)?;
+            let version = version.map(|named| named.parse());
+            let version = version.transpose().map_err(|error: UnknownVersion| Reply::error(400, error.to_string()))?;
+            return Ok(Answer::Node(fake, version));
+        }
         ("GET", ["topics"]) => Reply::ok(fake.look(views::topics)),
         ("GET", ["topics", topic]) => {
             let view = fake.look(|state| state.topics.by_name(topic).map(views::topic));
@@ -177,20 +196,16 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             known_query(request, &[])?;
             let partition = known_partition(&fake, topic, partition)?;
             let record = body::<RecordBody>(request)?.record()?;
-            let offset = fake.append_record(topic, partition, &record);
+            let offset =
+                fake.try_append_record(topic, partition, &record).map_err(|reason| Reply::error(409, reason))?;
             Reply { status: 201, body: json!({ "offset": offset }) }
         }
         ("GET", ["groups"]) => Reply::ok(fake.look_at(views::groups)),
         ("GET", ["groups", group]) => Reply::ok(fake.look_at(|state, now| views::group(state, group, now))),
         ("POST", ["groups", group, "offsets"]) => {
             let OffsetBody { topic, partition, offset, metadata } = body(request)?;
-            if fake.leader_epoch(&topic, partition).is_none() {
-                return Err(Reply::error(409, format!("there is no partition {topic}-{partition}")));
-            }
-            if fake.look(|state| commits::is_too_long(state, &metadata)) {
-                return Err(Reply::error(409, ErrorCode::OFFSET_METADATA_TOO_LARGE.name()));
-            }
-            fake.commit(group, &topic, partition, offset, &metadata);
+            let committed = fake.try_commit(group, &topic, partition, offset, &metadata);
+            committed.map_err(|reason| Reply::error(409, reason))?;
             Reply::ok(json!({}))
         }
         ("GET", ["transactions"]) => Reply::ok(fake.look_at(views::transactions)),
@@ -212,8 +227,12 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
 }
 
 /// Adds a node, which listens at once.
-pub(super) async fn add_node(fake: &FakeCluster) -> Reply {
-    match fake.add_node().await {
+pub(super) async fn add_node(fake: &FakeCluster, version: Option<KafkaVersion>) -> Reply {
+    let added = match version {
+        Some(version) => fake.add_node_as_version(version).await,
+        None => fake.add_node().await,
+    };
+    match added {
         Ok(node) => {
             let address = fake.address(node).map(|(host, port)| format!("{host}:{port}"));
             Reply { status: 201, body: json!({ "node": node, "address": address }) }
@@ -277,6 +296,12 @@ fn known_partition(fake: &FakeCluster, topic: &str, partition: &str) -> Result<i
     let index: i32 = partition.parse().map_err(|_| Reply::error(400, format!("`{partition}` is no partition")))?;
     let is_there = fake.leader_epoch(topic, index).is_some();
     if is_there { Ok(index) } else { Err(Reply::error(404, format!("there is no partition {topic}-{index}"))) }
+}
+
+/// Whether a path wants no body. One that has fields all the same was meant for something else, and is not obeyed.
+fn takes_no_body(method: &str, path: &[&str]) -> bool {
+    let is_posted = matches!(path, ["snapshots", ..] | ["transactions", _, "hold" | "release"]);
+    matches!(method, "GET" | "DELETE") || is_posted
 }
 
 /// Reads the body. An unknown field is refused by its name; an empty body is an object without fields.
