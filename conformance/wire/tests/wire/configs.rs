@@ -132,6 +132,11 @@ fn topic_configs_are_told_with_sources_and_synonyms() {
         let default = config(&mut wire, TOPIC, &topic.name, "retention.ms").await;
         assert_eq!((default.value.as_deref(), default.config_source), (Some("604800000"), 5));
         assert_eq!(default.synonyms, []);
+
+        // Any number is a size to Kafka: what is below 0 is no limit.
+        let unlimited = target.topic_with(1, &[("retention.bytes", "-2")]).await;
+        let given = config(&mut wire, TOPIC, &unlimited.name, "retention.bytes").await;
+        assert_eq!((given.value.as_deref(), given.config_source), (Some("-2"), 1));
     });
 }
 
