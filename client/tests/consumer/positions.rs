@@ -178,14 +178,19 @@ async fn a_position_out_of_range_without_policy_is_an_error() {
     assert!(matches!(answer, Err(KrafkaError::NoOffset { .. })), "{answer:?}");
 }
 
+/// A consumer that has read the ten records there are.
+async fn ten_read() -> (World, krafka::Consumer) {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &texts(&numbers(0, 9))).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 10).await;
+    (world, consumer)
+}
+
 /// LE-08.
 #[tokio::test(start_paused = true)]
 async fn a_moved_leader_is_asked_about_the_position_before_it_is_fetched_from() {
-    let world = World::new(&[("t", 1)]).await;
-    let sent = numbers(0, 9);
-    world.produce("t", 0, &texts(&sent)).await;
-    let consumer = world.reader("t", &[0]).await;
-    take(&consumer, 10).await;
+    let (world, consumer) = ten_read().await;
     let old = world.fake.leader("t", 0).expect("a leader");
 
     world.fake.move_leader("t", 0, old % 3 + 1);
@@ -198,11 +203,7 @@ async fn a_moved_leader_is_asked_about_the_position_before_it_is_fetched_from() 
 /// LE-12: the answer of the leader before last says nothing about the log of the last one.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_moves_again_while_the_position_is_checked_is_asked_itself() {
-    let world = World::new(&[("t", 1)]).await;
-    let sent = numbers(0, 9);
-    world.produce("t", 0, &texts(&sent)).await;
-    let consumer = world.reader("t", &[0]).await;
-    take(&consumer, 10).await;
+    let (world, consumer) = ten_read().await;
     let old = world.fake.leader("t", 0).expect("a leader");
     let slow = world.fake.when(ApiKey::OffsetForLeaderEpoch).delay(Duration::from_secs(2));
 
@@ -274,11 +275,7 @@ fn truncate(response: &mut AnyResponse) {
 /// LE-09.
 #[tokio::test(start_paused = true)]
 async fn a_truncated_log_is_read_on_from_where_it_parts() {
-    let world = World::new(&[("t", 1)]).await;
-    let sent = numbers(0, 9);
-    world.produce("t", 0, &texts(&sent)).await;
-    let consumer = world.reader("t", &[0]).await;
-    take(&consumer, 10).await;
+    let (world, consumer) = ten_read().await;
     let _rule = world.fake.when(ApiKey::OffsetForLeaderEpoch).edit(truncate);
 
     world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
