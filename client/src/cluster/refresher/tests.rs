@@ -279,7 +279,6 @@ fn watched_topics_are_refreshed_by_age() {
     });
 }
 
-/// MD-18.
 /// MD-15: clients that started together do not ask together.
 #[test]
 fn refreshes_by_age_are_spread() {
@@ -301,6 +300,7 @@ fn refreshes_by_age_are_spread() {
     assert!(dues.first() >= Some(&MAX_AGE.mul_f64(0.9)) && dues.last() <= Some(&MAX_AGE.mul_f64(1.1)), "{dues:?}");
 }
 
+/// MD-18.
 #[test]
 fn topics_that_nobody_uses_are_forgotten() {
     connected(|script| {
