@@ -78,6 +78,38 @@ async fn to_receive_a_record_allocates_nothing() {
     assert_eq!(kafka.metrics().consumers.records, RECORDS as u64 + 1);
 }
 
+/// A user who keeps a record keeps the answer that it came in, and no more: not the buffer of 64 KiB that the
+/// connection reads many small answers into.
+#[test]
+fn a_record_that_is_kept_does_not_pin_a_read_buffer() {
+    const KEPT: usize = 200;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime can be built");
+    let (fake, consumer) = runtime.block_on(async {
+        let fake = cluster();
+        let kafka = fake.client().connect().await.expect("it is up");
+        let consumer = kafka.consumer_without_group().auto_offset_reset(AutoOffsetReset::Earliest);
+        let consumer = consumer.build().await.expect("valid");
+        consumer.assign("orders", vec![0]).await.expect("the topic exists");
+        (fake, consumer)
+    });
+    let mut kept = Vec::with_capacity(KEPT);
+
+    let counted = allocation_counter::measure(|| {
+        runtime.block_on(async {
+            for _ in 0..KEPT {
+                fake.append("orders", 0, None, Some(b"tea"));
+                kept.push(consumer.recv().await.expect("it was written"));
+            }
+        });
+    });
+
+    assert!(kept.iter().all(|record| record.value.as_deref() == Some(b"tea")));
+    // What the fake keeps of each record, and of each request in its history, is in it, too.
+    let each = counted.bytes_current / KEPT as i64;
+    assert!(each < 8 << 10, "{each} bytes are kept for each record");
+}
+
 /// MD-25: ten thousand topics of ten partitions, whose answer has some megabytes, are listed in a small multiple of
 /// that; and a member of a group on another connection goes on beating.
 #[test]

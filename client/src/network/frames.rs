@@ -305,6 +305,17 @@ mod tests {
         assert_eq!(reader.space().remaining_mut(), 500_000 - 6, "neither more nor less than the frame lacks");
     }
 
+    /// Who keeps a small frame keeps no more than that: not the buffer that it was read into with others.
+    #[test]
+    fn a_small_frame_shares_its_memory_with_nobody() {
+        let bytes = [framed(&body(100, 1)), framed(&body(COPIED_SIZE, 2)), framed(&body(3_000, 3))].concat();
+
+        let frames = read(&bytes, usize::MAX).expect("all frames are good");
+
+        assert_eq!(frames.len(), 3);
+        assert!(frames.iter().all(Bytes::is_unique));
+    }
+
     #[test]
     fn a_response_over_the_limit_is_refused_before_it_is_read() {
         let mut reader = FrameReader::new(1_000);

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::environment::{Connect, Connecting, Stream};
 
+mod lanes;
 mod leaving;
 
 const SECOND: Duration = Duration::from_secs(1);

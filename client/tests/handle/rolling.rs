@@ -146,6 +146,33 @@ async fn a_name_that_leads_elsewhere_is_followed() {
     kafka.admin().describe_cluster().await.expect("it is found at its new address");
 }
 
+/// CB-22, MD-22: once it is known that a broker has another address, what was asked at the former one is answered
+/// there, and nothing stays connected to it.
+#[tokio::test(start_paused = true)]
+async fn nothing_stays_connected_to_a_former_address() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    let (host, port) = fake.address(1).expect("it is there");
+    let resolved = Arc::new(Mutex::new((host.to_string(), port)));
+    let environment = Environment::new(Renamed { pipes: fake.pipes(), resolved }, 1);
+    let builder = Kafka::builder(fake.bootstrap()).environment(environment).metadata_max_age(10 * SECOND);
+    let kafka = builder.connect().await.expect("it is up");
+    kafka.admin().describe_cluster().await.expect("it is served");
+    let at_former = fake.connections(1);
+    fake.when(ApiKey::DescribeCluster).times(1).delay(15 * SECOND);
+    let admin = kafka.admin();
+    let pending = tokio::spawn(async move { admin.describe_cluster().await });
+    tokio::time::sleep(SECOND).await;
+
+    fake.advertise(1, Some("kafka"), Some(9092));
+    let brokers = pending.await.expect("no panic").expect("it is answered where it was asked").brokers;
+    tokio::time::sleep(SECOND).await;
+
+    assert_eq!((&*brokers[0].host, brokers[0].port), ("kafka", 9092));
+    assert_eq!(fake.connections(1), at_former - 1, "only that to the bootstrap server is left");
+    kafka.admin().describe_cluster().await.expect("it is served");
+    assert_eq!(fake.connections(1), at_former, "at the new address now");
+}
+
 /// CB-21: behind a gateway, say. They stay two, and each is asked on connections of its own.
 #[tokio::test(start_paused = true)]
 async fn two_brokers_at_one_address_are_two() {
