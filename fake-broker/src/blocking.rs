@@ -76,7 +76,11 @@ impl BlockingFakeCluster {
         self.block_on(self.cluster.wait_group_stable(group, members))
     }
 
-    /// Blocks until a rule has matched so often: [`Rule::wait`].
+    /// Blocks until a rule has acted so often: [`Rule::wait`].
+    ///
+    /// # Panics
+    ///
+    /// As there.
     pub fn wait_hits(&self, rule: &Rule, hits: u64) {
         self.block_on(rule.wait(hits));
     }

@@ -1,6 +1,7 @@
 //! The shells around the cluster: TCP, and the program.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
 
 use krafka_fake_broker::FakeCluster;
@@ -54,6 +55,34 @@ async fn waiting_in_vain_says_for_what() {
 #[should_panic(expected = "there was no tea within 60s")]
 async fn waiting_for_anything_ends() {
     FakeCluster::builder().start_on_pipes().wait_for("tea", |_| None::<()>).await;
+}
+
+/// What is appended as a batch is one: nothing else is ever in a log.
+#[tokio::test]
+async fn bytes_that_are_no_batch_are_refused_in_words() {
+    let fake = FakeCluster::builder().topic("orders", 1).start_on_pipes();
+    let batch = |records: u8| {
+        let mut bytes = vec![0; 61];
+        (bytes[11], bytes[16], bytes[60]) = (49, 2, records);
+        Bytes::from(bytes)
+    };
+    let cases = [
+        (Bytes::new(), "these 0 bytes are not a record batch: they end before it does"),
+        (Bytes::from_static(b"poison"), "these 6 bytes are not a record batch: they end before it does"),
+        (batch(0).slice(..60), "these 60 bytes are not a record batch: they end before it does"),
+        (Bytes::from(vec![0; 61]), "these 61 bytes are not a record batch: "),
+        ([batch(0), batch(0)].concat().into(), "these 122 bytes are not a record batch: more bytes follow it"),
+    ];
+    for (bytes, reason) in cases {
+        let appending = AssertUnwindSafe(|| fake.append_batch("orders", 0, bytes));
+        let panic = catch_unwind(appending).expect_err(reason);
+        let words = panic.downcast_ref::<String>().expect("a text");
+        assert!(words.starts_with(reason), "{words}");
+    }
+    assert_eq!(fake.high_watermark("orders", 0), Some(0));
+
+    // A checksum that is wrong is poison that a log can have.
+    assert_eq!(fake.append_batch("orders", 0, batch(1)), 0);
 }
 
 /// All nodes of a cluster on ports are called 127.0.0.1.

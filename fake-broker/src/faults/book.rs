@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::AnyRequest;
 
 use super::builder::Rule;
 use super::entities::Entities;
-use super::hits::Hits;
+use super::hits::{Ending, Hits};
 use super::network::{Passage, Passing};
 use super::rule::{ActiveRule, RuleText};
 use super::verdict::{Opening, Verdict};
@@ -140,10 +140,18 @@ impl Faults {
 
     /// Ends all rules.
     pub(crate) fn clear(&self) {
-        self.book.change(|rules| {
+        let ended = self.book.change(|rules| {
             let ended = std::mem::take(&mut rules.rules);
-            ((), ended.iter().any(ActiveRule::is_networks))
+            let is_networks = ended.iter().any(ActiveRule::is_networks);
+            (ended, is_networks)
         });
+        ended.iter().for_each(|rule| rule.hits.end(Ending::Removed));
+    }
+
+    /// Lets those go who wait for a rule to act, as the cluster that it could act in is gone.
+    pub(crate) fn end_waits(&self) {
+        let hits: Vec<_> = self.book.lock().rules.iter().map(|rule| rule.hits.share()).collect();
+        hits.iter().for_each(|hits| hits.end(Ending::ClusterEnded));
     }
 }
 
@@ -168,10 +176,18 @@ impl Book {
 
     /// Ends a rule. Says if it was there.
     pub(crate) fn remove(&self, id: u64) -> bool {
-        self.change(|book| {
+        let found = self.change(|book| {
             let found = book.rules.iter().position(|rule| rule.id == id).map(|index| book.rules.remove(index));
-            (found.is_some(), found.is_some_and(|rule| rule.is_networks()))
-        })
+            let is_networks = found.as_ref().is_some_and(ActiveRule::is_networks);
+            (found, is_networks)
+        });
+        // Outside the lock: who is let go may look into the book at once.
+        found.map(|rule| rule.hits.end(Ending::Removed)).is_some()
+    }
+
+    /// How long a rule still lives, if its time is limited.
+    pub(crate) fn time_left(&self, id: u64, now: Instant) -> Option<Duration> {
+        self.lock().rules.iter().find(|rule| rule.id == id)?.time_left(now)
     }
 
     /// A handle to a rule.

@@ -11,7 +11,7 @@ use krafka_protocol::{AnyRequest, ApiKey, Uuid};
 
 use super::Book;
 use super::action::Action;
-use super::hits::{Hits, Reached};
+use super::hits::{Hits, Reach, Reached};
 use super::names::{Api, Id, Times};
 use super::network::Towards;
 use super::rule::RuleText;
@@ -274,16 +274,27 @@ impl Rule {
         self.hits.count()
     }
 
-    /// Waits until the rule has acted this often.
+    /// Waits until the rule has acted this often. How long that may take is for the test to say, with its runtime's
+    /// timeout; a rule whose time is over ([`RuleBuilder::until`]) is waited for like any other.
+    ///
+    /// # Panics
+    ///
+    /// The future does, when the rule will never have acted so often: it acts fewer [times](RuleBuilder::times), it was
+    /// removed, or its cluster is gone.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future ends the wait, and nothing else.
     pub fn wait(&self, hits: u64) -> Reached {
+        Reached::new(self.id, self.reach(hits))
+    }
+
+    /// Waits as [`wait`](Self::wait) does, and says why it would be for ever.
+    pub(crate) fn reach(&self, hits: u64) -> Reach {
         self.hits.reach(hits)
     }
 
-    /// Ends the rule. A request that it has already acted on is not undone.
+    /// Ends the rule. A request that it has already acted on is not undone. Who waits for it to act is told.
     pub fn remove(&self) {
         self.book.remove(self.id);
     }

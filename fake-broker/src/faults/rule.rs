@@ -140,7 +140,7 @@ impl ActiveRule {
             Times::Number(times) => Some(times),
             Times::Forever => None,
         };
-        Self { id, text, installed, skip, budget, hits: Hits::default() }
+        Self { id, text, installed, skip, budget, hits: Hits::up_to(budget) }
     }
 
     /// Counts a request that matches, and adds what the rule does to it to the verdict.
@@ -213,8 +213,13 @@ impl ActiveRule {
 
     /// Whether the rule never acts again.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.is_spent() || self.time_left(now).is_some_and(|left| left.is_zero())
+    }
+
+    /// How long it still lives, if its time is limited.
+    pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
         let age = now.saturating_duration_since(self.installed);
-        self.is_spent() || self.text.until_ms.is_some_and(|until| age >= Duration::from_millis(until))
+        self.text.until_ms.map(|until| Duration::from_millis(until).saturating_sub(age))
     }
 
     /// Whether the rule has acted as often as it shall.
@@ -223,10 +228,7 @@ impl ActiveRule {
     }
 
     fn is_awake(&self, now: Instant) -> bool {
-        let age = now.saturating_duration_since(self.installed);
-        !self.is_spent()
-            && age >= self.text.after
-            && self.text.until_ms.is_none_or(|until| age < Duration::from_millis(until))
+        !self.is_over(now) && now.saturating_duration_since(self.installed) >= self.text.after
     }
 
     /// Whether this match is one that the rule acts on.

@@ -189,6 +189,7 @@ impl FakeCluster {
 impl Drop for Running {
     fn drop(&mut self) {
         self.shared.end();
+        self.shared.look(|cluster: &Cluster| cluster.state().faults.end_waits());
         for task in self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner) {
             task.abort();
         }

@@ -103,11 +103,12 @@ impl FakeCluster {
     }
 
     /// Appends a record batch as it is, and returns the offset of its first record. Nothing but its header is looked
-    /// at: its checksum may be wrong, its records may be none.
+    /// at: its checksum may be wrong, its records may be none. Bytes that are no batch at all are not stored by brokers
+    /// either; poison for whoever reads a record's value is appended with [`append`](Self::append).
     ///
     /// # Panics
     ///
-    /// If there is no such partition, nobody leads it, or the bytes do not begin with the header of a batch.
+    /// If there is no such partition, nobody leads it, or the bytes are not one batch.
     #[track_caller]
     pub fn append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> i64 {
         self.try_append_batch(topic, partition, batch).unwrap_or_else(|reason| panic!("{reason}"))
@@ -115,7 +116,13 @@ impl FakeCluster {
 
     /// What no leader takes would be lost when one comes: it has never heard of it.
     fn try_append_batch(&self, topic: &str, partition: i32, batch: Bytes) -> Result<i64, String> {
-        let batch = Batches::new(batch).next().and_then(Result::ok).ok_or("the bytes begin with no batch")?;
+        let length = batch.len();
+        let none = |why: &str| format!("these {length} bytes are not a record batch: {why}");
+        let batch = Batches::new(batch).next().ok_or_else(|| none("they end before it does"))?;
+        let batch = batch.map_err(|error| none(&error.to_string()))?;
+        if batch.bytes().len() < length {
+            return Err(none("more bytes follow it, and one batch is appended at a time"));
+        }
         let absent = || format!("there is no partition {topic}-{partition}");
         self.control(|state, now| {
             let id = state.topics.by_name(topic).ok_or_else(absent)?.id;

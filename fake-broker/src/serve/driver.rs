@@ -72,7 +72,7 @@ pub(crate) async fn run_timers(shared: Arc<Shared>) {
             // A deadline that moved closer is looked at before the old one is waited for.
             biased;
             () = shared.deadline_moved.notified() => {}
-            () = rules.reach(seen + 1) => {
+            _ = rules.reach(seen + 1) => {
                 // Counted first: a rule that comes during the step is not missed.
                 seen = rules.count();
                 shared.step(|_, _| ());

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::clock::Clock;
 use crate::cluster::{Action, Cluster, Input};
 use crate::context::ConnectionId;
-use crate::faults::Hits;
+use crate::faults::{Ending, Hits};
 use crate::listeners::SecurityProtocol;
 
 /// The machine, and the tasks that it talks to.
@@ -116,15 +116,15 @@ impl Shared {
         result
     }
 
-    /// Waits until the network lets new connections to a node through.
+    /// Waits until the network lets new connections to a node through, or until there is no cluster any more.
     async fn until_reachable(&self, node: i32) {
         loop {
             // Counted first: a step that comes while we look is not missed.
             let seen = self.steps.count();
-            if !self.look(|cluster| cluster.is_unreachable(node, self.clock.now())) {
+            let is_unreachable = self.look(|cluster| cluster.is_unreachable(node, self.clock.now()));
+            if !is_unreachable || self.steps.reach(seen + 1).await.is_err() {
                 return;
             }
-            self.steps.reach(seen + 1).await;
         }
     }
 
@@ -164,6 +164,7 @@ impl Shared {
         core.ended = true;
         core.orders.clear();
         drop(core);
+        self.steps.end(Ending::ClusterEnded);
         self.nodes_changed.send_modify(|_| ());
     }
 

@@ -21,7 +21,10 @@ const MAX_TRAILERS: usize = 100;
 /// A request.
 #[derive(Debug)]
 pub(super) struct Request {
+    /// How a path is asked: GET for HEAD as well.
     pub(super) method: String,
+    /// Whether only the head of the answer is wanted.
+    pub(super) is_head: bool,
     /// The parts of the path, decoded.
     pub(super) path: Vec<String>,
     pub(super) query: BTreeMap<String, String>,
@@ -69,7 +72,7 @@ impl Reply {
         Self { status, body: json!({ "error": reason.into() }) }
     }
 
-    fn to_bytes(&self, is_kept: bool) -> Vec<u8> {
+    fn to_bytes(&self, is_kept: bool, with_body: bool) -> Vec<u8> {
         let reason = match self.status {
             200 => "OK",
             201 => "Created",
@@ -90,13 +93,18 @@ impl Reply {
             "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
              Connection: {connection}\r\n\r\n"
         );
-        [head.into_bytes(), body.into_bytes()].concat()
+        if with_body { [head.into_bytes(), body.into_bytes()].concat() } else { head.into_bytes() }
     }
 }
 
 /// Writes an answer.
 pub(super) async fn write(stream: &mut (impl AsyncWrite + Unpin), reply: &Reply, is_kept: bool) -> io::Result<()> {
-    stream.write_all(&reply.to_bytes(is_kept)).await
+    stream.write_all(&reply.to_bytes(is_kept, true)).await
+}
+
+/// Writes the head of an answer alone. It tells the length of the body that GET would bring.
+pub(super) async fn write_head(stream: &mut (impl AsyncWrite + Unpin), reply: &Reply, is_kept: bool) -> io::Result<()> {
+    stream.write_all(&reply.to_bytes(is_kept, false)).await
 }
 
 /// Reads a request: nothing at the end of the stream, an answer if it is none that we take.
@@ -123,11 +131,31 @@ async fn request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), buffer: &mu
         fill(stream, buffer, head.length).await?;
         buffer.split_to(head.length).freeze()
     };
-    let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
-    let path = path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
-    let query = query.split('&').filter(|pair| !pair.is_empty());
-    let query = query.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v)));
-    Ok(Request { method: head.method, path, query: query.collect(), body, is_kept: head.is_kept })
+    let (path, query) = address(&head.target).map_err(Stop::Refused)?;
+    let is_head = head.method == "HEAD";
+    let method = if is_head { "GET".to_owned() } else { head.method };
+    Ok(Request { method, is_head, path, query, body, is_kept: head.is_kept })
+}
+
+/// Takes an address apart. What could only be a mistake is refused: `/rules/` with an id that is empty would mean all.
+fn address(target: &str) -> Result<(Vec<String>, BTreeMap<String, String>), Reply> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = path.strip_prefix('/').ok_or_else(|| Reply::error(400, "a path begins with /"))?;
+    let parts = path.split('/').filter(|_| !path.is_empty()).map(decode).collect::<Result<Vec<_>, _>>()?;
+    if parts.iter().any(String::is_empty) {
+        return Err(Reply::error(400, format!("the path /{path} has an empty part")));
+    }
+    let mut values = BTreeMap::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        // As HTML's forms have it, and with them the clients in standard libraries: a plus is a space.
+        let pair = pair.replace('+', " ");
+        let (name, value) = pair.split_once('=').unwrap_or((&pair, ""));
+        let name = decode(name)?;
+        if values.insert(name.clone(), decode(value)?).is_some() {
+            return Err(Reply::error(400, format!("the parameter `{name}` is there twice")));
+        }
+    }
+    Ok((parts, values))
 }
 
 /// Reads a body that comes in chunks, as from a client that does not know its length when it begins.
@@ -208,7 +236,10 @@ fn parse(head: &[u8]) -> Result<Head, Reply> {
         let (name, value) = line.split_once(':').ok_or_else(|| wrong("a header is: Name: value"))?;
         let value = value.trim();
         match name.to_ascii_lowercase().as_str() {
-            "content-length" => head.length = value.parse().map_err(|_| wrong("Content-Length is a number"))?,
+            "content-length" => {
+                let length = value.parse().ok().filter(|_| value.bytes().all(|byte| byte.is_ascii_digit()));
+                head.length = length.ok_or_else(|| wrong("Content-Length is a number"))?;
+            }
             "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => head.is_chunked = true,
             "transfer-encoding" => return Err(Reply::error(501, "a body comes in one piece, or chunked and as it is")),
             "connection" if value.eq_ignore_ascii_case("close") => head.is_kept = false,
@@ -226,24 +257,36 @@ fn too_long() -> Reply {
     Reply::error(413, format!("a body has at most {MAX_BODY} bytes"))
 }
 
-/// Takes the percent signs out of a part of an address. What is no escape stays as it is.
-fn decode(text: &str) -> String {
+/// Takes the percent signs out of a part of an address.
+///
+/// # Errors
+///
+/// The answer to what no text is written as: another text would be looked for, and not be found.
+fn decode(text: &str) -> Result<String, Reply> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escape = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+        rest = tail;
+        let byte = if *first == b'%' {
+            let escaped = tail.split_at_checked(2).and_then(|(digits, tail)| Some((hexadecimal(digits)?, tail)));
+            let wrong =
+                || Reply::error(400, format!("`{text}` has a % without two hexadecimal digits: % itself is %25"));
+            let (byte, tail) = escaped.ok_or_else(wrong)?;
+            rest = tail;
+            byte
+        } else {
+            *first
+        };
+        bytes.push(byte);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8(bytes).map_err(|_| Reply::error(400, format!("`{text}` is no UTF-8")))
+}
+
+/// The number that digits are: nothing but digits, which is more than Rust asks for.
+fn hexadecimal(digits: &[u8]) -> Option<u8> {
+    let is_number = digits.iter().all(u8::is_ascii_hexdigit);
+    let digits = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    u8::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]
@@ -259,11 +302,11 @@ mod tests {
 
     #[tokio::test]
     async fn request_is_taken_apart() {
-        let text = "POST /groups/a%2Fb/x?n=1&s=a%20b HTTP/1.1\r\nhost: x\r\ncontent-LENGTH: 2\r\n\r\n{}rest";
+        let text = "POST /groups/a%2Fb/x?n=1&s=a%20b+%2B HTTP/1.1\r\nhost: x\r\ncontent-LENGTH: 2\r\n\r\n{}rest";
         let request = request(text).await.expect("a request").expect("a legal one");
 
         assert_eq!((request.method.as_str(), request.path.join(" ")), ("POST", "groups a/b x".to_owned()));
-        assert_eq!((request.query["n"].as_str(), request.query["s"].as_str()), ("1", "a b"));
+        assert_eq!((request.query["n"].as_str(), request.query["s"].as_str()), ("1", "a b +"));
         assert_eq!((&request.body[..], request.is_kept), (&b"{}"[..], true));
     }
 
@@ -293,6 +336,16 @@ mod tests {
             ("GET / HTTP/1.1\r\nbad\r\n\r\n", 400),
             ("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
             ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+            ("POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\nx", 400),
+            ("GET /groups/%ff HTTP/1.1\r\n\r\n", 400),
+            ("GET /groups/%zz HTTP/1.1\r\n\r\n", 400),
+            ("GET /groups/%+1 HTTP/1.1\r\n\r\n", 400),
+            ("GET /groups/100% HTTP/1.1\r\n\r\n", 400),
+            ("GET /history?client_id=%ff HTTP/1.1\r\n\r\n", 400),
+            ("GET /history?limit=1&limit=2 HTTP/1.1\r\n\r\n", 400),
+            ("DELETE /rules/ HTTP/1.1\r\n\r\n", 400),
+            ("GET /topics//records HTTP/1.1\r\n\r\n", 400),
+            ("GET rules HTTP/1.1\r\n\r\n", 400),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n", 400),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", 400),

@@ -78,15 +78,19 @@ async fn accept(fake: WeakCluster, listener: TcpListener) {
 /// Tells a client that there are too many.
 async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
     let reason = format!("the control port serves {MAX_CONNECTIONS} connections already: close some");
-    end(&mut stream, &Reply::error(503, reason)).await
+    end(&mut stream, &Reply::error(503, reason), false).await
 }
 
 /// Answers for the last time. A client that is still writing would be reset, and never see why it was refused.
-async fn end(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: &Reply) -> io::Result<()> {
-    http::write(stream, reply, false).await?;
+async fn end(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: &Reply, is_head: bool) -> io::Result<()> {
+    write(stream, reply, false, is_head).await?;
     stream.shutdown().await?;
     let _ = tokio::time::timeout(LINGER, tokio::io::copy(stream, &mut tokio::io::sink())).await;
     Ok(())
+}
+
+async fn write(stream: &mut (impl AsyncWrite + Unpin), reply: &Reply, is_kept: bool, is_head: bool) -> io::Result<()> {
+    if is_head { http::write_head(stream, reply, is_kept).await } else { http::write(stream, reply, is_kept).await }
 }
 
 async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
@@ -94,17 +98,17 @@ async fn serve(fake: WeakCluster, mut stream: impl AsyncRead + AsyncWrite + Unpi
     // Whoever forgets to close a connection does not keep others out for ever. Clients connect again.
     while let Ok(read) = tokio::time::timeout(IDLE, http::read(&mut stream, &mut buffer)).await {
         let Some(request) = read? else { return Ok(()) };
-        let (reply, is_kept) = match request {
+        let (reply, is_kept, is_head) = match request {
             Ok(request) => match fake.upgrade() {
-                Some(fake) => (answer(fake, &request).await, request.is_kept),
+                Some(fake) => (answer(fake, &request).await, request.is_kept, request.is_head),
                 None => return Ok(()),
             },
-            Err(reply) => (reply, false),
+            Err(reply) => (reply, false, false),
         };
         if !is_kept {
-            return end(&mut stream, &reply).await;
+            return end(&mut stream, &reply, is_head).await;
         }
-        http::write(&mut stream, &reply, is_kept).await?;
+        write(&mut stream, &reply, is_kept, is_head).await?;
     }
     Ok(())
 }
@@ -123,6 +127,30 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+
+    /// A body that HEAD must not have would be read as the beginning of the next answer.
+    #[tokio::test]
+    async fn head_is_answered_without_a_body() {
+        let fake = FakeCluster::builder().start_on_pipes();
+        let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+        let served = tokio::spawn(serve(fake.downgrade(), ours));
+        let requests = ["HEAD /rules", "HEAD /nope", "GET /rules", "HEAD /rules"];
+        let requests = requests.map(|asked| format!("{asked} HTTP/1.1\r\n\r\n"));
+        theirs.write_all(requests.concat().as_bytes()).await.expect("it is open");
+        theirs.shutdown().await.expect("it is open");
+
+        let mut answers = String::new();
+        theirs.read_to_string(&mut answers).await.expect("it is closed in the end");
+
+        let heads: Vec<_> = answers.split("HTTP/1.1 ").skip(1).collect();
+        let told: Vec<_> = heads.iter().map(|answer| answer.split_once("\r\n\r\n").expect("a head")).collect();
+        let statuses: Vec<_> = told.iter().map(|(head, _)| &head[..3]).collect();
+        assert_eq!(statuses, ["200", "404", "200", "200"]);
+        let bodies: Vec<_> = told.iter().map(|(_, body)| *body).collect();
+        assert_eq!(bodies, ["", "", "[]\n", ""]);
+        assert!(told[0].0.contains("Content-Length: 3\r\n"), "{}", told[0].0);
+        served.await.expect("it does not panic").expect("nothing is broken");
+    }
 
     /// A connection that is kept open for a next request that never comes is closed, and so is one that begins a
     /// request and does not go on.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::http::{Reply, Request};
 use super::record::RecordBody;
 use super::{transactions, views};
-use crate::faults::{KafkaVersion, Listed, Rule, RuleText, UnknownVersion};
+use crate::faults::{KafkaVersion, Listed, Never, Rule, RuleText, UnknownVersion};
 use crate::handle::FakeCluster;
 use crate::json_words;
 use crate::operations::Operation;
@@ -37,6 +37,8 @@ pub(super) struct Wait {
     rule: Rule,
     hits: u64,
     patience: Duration,
+    /// How long the rule may still act, if its time is limited.
+    left: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -159,7 +161,8 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             let WaitBody { hits, timeout_ms } = body(request)?;
             let patience = Duration::from_millis(timeout_ms.min(MAX_PATIENCE_MS));
             let rule = fake.book().find(id).ok_or_else(|| no_rule(id))?;
-            return Ok(Answer::Wait(Wait { rule, hits, patience }));
+            let left = fake.book().time_left(id, fake.look_at(|_, now| now));
+            return Ok(Answer::Wait(Wait { rule, hits, patience, left }));
         }
         ("GET", ["complaints"]) => Reply::ok(json!(fake.complaints())),
         ("POST", ["cluster"]) => {
@@ -201,7 +204,10 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             Reply { status: 201, body: json!({ "offset": offset }) }
         }
         ("GET", ["groups"]) => Reply::ok(fake.look_at(views::groups)),
-        ("GET", ["groups", group]) => Reply::ok(fake.look_at(|state, now| views::group(state, group, now))),
+        ("GET", ["groups", group]) => {
+            let view = fake.look_at(|state, now| views::group(state, group, now));
+            Reply::ok(view.ok_or_else(|| Reply::error(404, format!("there is no group {group}")))?)
+        }
         ("POST", ["groups", group, "offsets"]) => {
             let OffsetBody { topic, partition, offset, metadata } = body(request)?;
             let committed = fake.try_commit(group, &topic, partition, offset, &metadata);
@@ -242,10 +248,22 @@ pub(super) async fn add_node(fake: &FakeCluster, version: Option<KafkaVersion>) 
 }
 
 impl Wait {
-    /// Waits. A rule that has not acted often enough in time is answered with 408, and its hits.
+    /// Waits. A rule that has not acted often enough in time is answered with 408, and its hits; one that never will,
+    /// with the reason.
     pub(super) async fn reply(self) -> Reply {
-        let is_reached = tokio::time::timeout(self.patience, self.rule.wait(self.hits)).await.is_ok();
-        Reply { status: if is_reached { 200 } else { 408 }, body: json!({ "hits": self.rule.hits() }) }
+        let Self { rule, hits, patience, left } = self;
+        let id = rule.id();
+        let time = left.map_or(patience, |left| left.min(patience));
+        match tokio::time::timeout(time, rule.reach(hits)).await {
+            Ok(Ok(())) => Reply::ok(json!({ "hits": rule.hits() })),
+            Ok(Err(never @ Never::Ended { .. })) => Reply::error(404, format!("rule {id} {never}")),
+            Ok(Err(never @ Never::TooMany { .. })) => Reply::error(409, format!("rule {id} {never}")),
+            Err(_) if time < patience => {
+                let had = rule.hits();
+                Reply::error(409, format!("rule {id} is over after {had} of {hits} hits: its `until_ms` has passed"))
+            }
+            Err(_) => Reply { status: 408, body: json!({ "hits": rule.hits() }) },
+        }
     }
 }
 

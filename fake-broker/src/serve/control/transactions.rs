@@ -57,7 +57,10 @@ pub(super) fn route(
 ) -> Result<Reply, Reply> {
     let refused = |code: ErrorCode| Reply::error(409, code.name());
     let reply = match (method, rest) {
-        ("GET", []) => Reply::ok(fake.look_at(|state, now| views::transaction(state, id, now))),
+        ("GET", []) => {
+            let view = fake.look_at(|state, now| views::transaction(state, id, now));
+            Reply::ok(view.ok_or_else(|| unknown(id))?)
+        }
         ("POST", []) => {
             let BeginBody { timeout_ms } = body(request)?;
             let begun = fake.begin_transaction(id, Duration::from_millis(timeout_ms));
@@ -66,12 +69,14 @@ pub(super) fn route(
         }
         ("POST", ["records"]) => {
             let WriteBody { topic, partition, key, value, headers, timestamp } = body(request)?;
+            known(fake, id)?;
             let record = RecordBody { key, value, headers, timestamp }.record()?;
             let written = fake.append_to_transaction(id, &topic, partition, &record);
             Reply { status: 201, body: json!({ "offset": written.map_err(refused)? }) }
         }
         ("POST", ["end"]) => {
             let EndBody { commit } = body(request)?;
+            known(fake, id)?;
             fake.end_transaction(id, commit).map_err(refused)?;
             Reply::ok(json!({}))
         }
@@ -83,11 +88,25 @@ pub(super) fn route(
             fake.release_markers(id);
             Reply::ok(json!({}))
         }
-        ("DELETE", []) if fake.forget_transactional_id(id) => Reply::ok(json!({})),
-        ("DELETE", []) => return Err(Reply::error(409, "nobody used it, or its transaction is open")),
+        ("DELETE", []) => {
+            known(fake, id)?;
+            if !fake.forget_transactional_id(id) {
+                return Err(Reply::error(409, "its transaction is open"));
+            }
+            Reply::ok(json!({}))
+        }
         _ => return Err(no_path(request)),
     };
     Ok(reply)
+}
+
+/// Sees that somebody used the id. Only its markers can be held before anybody does.
+fn known(fake: &FakeCluster, id: &str) -> Result<(), Reply> {
+    fake.transaction(id).map(|_| ()).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Reply {
+    Reply::error(404, format!("nobody used the transactional id {id}"))
 }
 
 fn timeout() -> u64 {

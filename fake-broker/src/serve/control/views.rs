@@ -9,6 +9,7 @@ use krafka_protocol::api::describe_transactions::DescribeTransactionsRequest;
 use krafka_protocol::api::list_groups::ListGroupsRequest;
 use krafka_protocol::api::list_transactions::ListTransactionsRequest;
 use krafka_protocol::api::share_group_describe::ShareGroupDescribeRequest;
+use krafka_protocol::api::streams_group_describe::StreamsGroupDescribeRequest;
 use krafka_protocol::records::Record;
 use krafka_protocol::{AnyRequest, ErrorCode, Str};
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ use super::base64;
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::Node;
+use crate::groups;
 use crate::handlers;
 use crate::history::Event;
 use crate::state::State;
@@ -96,13 +98,17 @@ pub(super) fn transactions(state: &State, now: Instant) -> Value {
     list(state, now, "/transaction_states", &|| ListTransactionsRequest::default().into())
 }
 
-/// A group, as its coordinator describes it, and what it committed.
-pub(super) fn group(state: &State, group: &str, now: Instant) -> Value {
+/// A group, as its coordinator describes it, and what it committed; nothing if there is no such group.
+pub(super) fn group(state: &State, group: &str, now: Instant) -> Option<Value> {
     let group = Str::from(group);
+    if groups::view(state, &group).is_none() && state.offsets.of_group(&group).next().is_none() {
+        return None;
+    }
     let node = coordinators::find(state, CoordinatorKind::Group, &group);
-    let requests: [AnyRequest; 3] = [
+    let requests: [AnyRequest; 4] = [
         ConsumerGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() }.into(),
         ShareGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() }.into(),
+        StreamsGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() }.into(),
         DescribeGroupsRequest { groups: vec![group.clone()], ..Default::default() }.into(),
     ];
     let mut described = Value::Null;
@@ -127,15 +133,17 @@ pub(super) fn group(state: &State, group: &str, now: Instant) -> Value {
         };
         committed.insert(topic.to_string(), Value::Object(partitions.into_iter().map(offset).collect()));
     }
-    json!({ "group": &*group, "coordinator": node, "described": described, "committed": committed })
+    Some(json!({ "group": &*group, "coordinator": node, "described": described, "committed": committed }))
 }
 
-/// A transaction, as its coordinator describes it.
-pub(super) fn transaction(state: &State, id: &str, now: Instant) -> Value {
+/// A transaction, as its coordinator describes it; nothing if nobody used that id.
+pub(super) fn transaction(state: &State, id: &str, now: Instant) -> Option<Value> {
+    state.transactions.find(id)?;
     let node = coordinators::find(state, CoordinatorKind::Transaction, id);
     let request = DescribeTransactionsRequest { transactional_ids: vec![Str::from(id)] }.into();
     let mut answer = node.map_or(Value::Null, |node| ask(state, node, &request, now));
-    json!({ "transactional_id": id, "coordinator": node, "described": take(&mut answer, "/transaction_states/0") })
+    let described = take(&mut answer, "/transaction_states/0");
+    Some(json!({ "transactional_id": id, "coordinator": node, "described": described }))
 }
 
 pub(super) fn event(event: &Event) -> Value {
