@@ -3,9 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
-use zeroize::Zeroizing;
 
-use super::{Plain, aws, oauth, scram};
+use super::{Plain, SecretText, aws, oauth, scram};
 
 /// One authentication under way: what the client says first, and what it answers.
 #[derive(Debug)]
@@ -94,14 +93,6 @@ impl fmt::Debug for Next {
 }
 
 /// A message with a secret in it, which is wiped once it has been written.
-pub(super) fn wiped(message: String) -> Bytes {
-    Bytes::from_owner(Wiped(Zeroizing::new(message)))
-}
-
-struct Wiped(Zeroizing<String>);
-
-impl AsRef<[u8]> for Wiped {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
+pub(super) fn wiped(message: SecretText) -> Bytes {
+    Bytes::from_owner(message.into_text())
 }

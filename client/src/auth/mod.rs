@@ -35,7 +35,7 @@ pub use self::oauth::{BearerToken, ProvidingToken, TokenError, TokenProvider};
 pub use self::oidc::{Assertion, AssertionAlgorithm, Oidc};
 pub(crate) use self::plain::Plain;
 pub(crate) use self::scram::{Scram, ScramHash};
-pub(crate) use self::secret::Secret;
+pub(crate) use self::secret::{Secret, SecretText};
 use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
 

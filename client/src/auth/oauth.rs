@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::Secret;
 use super::exchange::{Next, wiped};
+use super::{Secret, SecretText};
 
 /// The longest explanation of a broker that is repeated in an error.
 const MAX_EXPLANATION: usize = 500;
@@ -138,9 +138,15 @@ impl Exchange {
 
     /// `n,,^Aauth=Bearer TOKEN^A[NAME=VALUE^A…]^A`, in which `^A` is the byte 1.
     pub(crate) fn initial_response(&self) -> Bytes {
-        let extensions: String =
-            self.token.extensions.iter().map(|(name, value)| format!("{name}={value}\x01")).collect();
-        wiped(format!("n,,\x01auth=Bearer {}\x01{extensions}\x01", self.token.value.expose()))
+        let mut message = SecretText::of(format_args!("n,,\x01auth=Bearer {}\x01", self.token.value.expose()));
+        for (name, value) in &self.token.extensions {
+            message.push_str(name);
+            message.push('=');
+            message.push_str(value);
+            message.push('\x01');
+        }
+        message.push('\x01');
+        wiped(message)
     }
 
     /// A broker that accepts says nothing; one that does not explains itself in JSON, and wants to hear a byte 1

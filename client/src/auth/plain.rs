@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::Secret;
 use super::exchange::wiped;
+use super::{Secret, SecretText};
 
 /// A user name and its password.
 #[derive(Clone, Debug)]
@@ -30,8 +30,7 @@ impl Plain {
 
     /// `[authorization id] NUL user NUL password`; the authorization id is left empty, which means "the user".
     pub(crate) fn initial_response(&self) -> Bytes {
-        let message = ["", &self.user, self.password.expose()].join("\0");
-        wiped(message)
+        wiped(SecretText::of(format_args!("\0{}\0{}", self.user, self.password.expose())))
     }
 }
 

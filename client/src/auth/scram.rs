@@ -19,9 +19,9 @@ use sha2::{Digest, Sha256, Sha512};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::Secret;
 use super::exchange::{Next, wiped};
 use super::saslprep::prepared;
+use super::{Secret, SecretText};
 
 /// The fewest rounds that a broker may ask for; fewer would make a stolen proof cheap to guess from.
 const MIN_ITERATIONS: u32 = 4096;
@@ -53,6 +53,14 @@ impl ScramHash {
         }
     }
 
+    /// How long what it makes is.
+    fn len(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha512 => 64,
+        }
+    }
+
     fn hmac(self, key: &[u8], data: &[u8]) -> Zeroizing<Vec<u8>> {
         const ANY: &str = "HMAC takes keys of any length";
         Zeroizing::new(match self {
@@ -66,10 +74,13 @@ impl ScramHash {
     }
 
     fn salted(self, password: &[u8], salt: &[u8], iterations: u32) -> Zeroizing<Vec<u8>> {
-        Zeroizing::new(match self {
-            Self::Sha256 => pbkdf2::pbkdf2_hmac_array::<Sha256, 32>(password, salt, iterations).to_vec(),
-            Self::Sha512 => pbkdf2::pbkdf2_hmac_array::<Sha512, 64>(password, salt, iterations).to_vec(),
-        })
+        let hash: fn(&[u8], &[u8], u32, &mut [u8]) = match self {
+            Self::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>,
+            Self::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>,
+        };
+        let mut salted = Zeroizing::new(vec![0; self.len()]);
+        hash(password, salt, iterations, &mut salted);
+        salted
     }
 }
 
@@ -241,7 +252,7 @@ impl Exchange {
         let server_key = hash.hmac(&salted, b"Server Key");
         self.state = State::Proven { signature: hash.hmac(&server_key, auth_message.as_bytes()) };
         let proof = Zeroizing::new(STANDARD.encode(&*proof));
-        Ok(Next::Say(wiped(format!("{without_proof},p={}", *proof))))
+        Ok(Next::Say(wiped(SecretText::of(format_args!("{without_proof},p={}", *proof)))))
     }
 }
 

@@ -283,7 +283,11 @@ fn carry_out(
             }
             Action::Sent(waiter) => waiter.sent(),
             Action::Renew => renewal.begin(&shared.node.host),
-            Action::Heard(body) => renewal.hear(body),
+            Action::Heard(body) => {
+                // It answers all that was said: what was gathered of that is done with.
+                writer.wipe();
+                renewal.hear(body);
+            }
             Action::Fail { waiter, failure, possibly_written } => {
                 shared.registry.unanswered(waiter.key());
                 let error = explain(&failure, waiter.key().name(), &shared.node, *has_answered);

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::IoSlice;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::limits::MAX_HANDSHAKE_SIZE;
 
@@ -21,7 +22,7 @@ const COPIED_SIZE: usize = 8 * 1024;
 /// How many pieces one vectored write hands over. Linux takes up to 1,024; past a few dozen there is no gain.
 const MAX_PIECES: usize = 64;
 
-/// How much is gathered for a stream that writes one piece at a time, such as TLS: one TLS record.
+/// How much is gathered for a stream that writes one piece at a time: one TLS record.
 const GATHERED_SIZE: usize = 16 * 1024;
 
 /// Why bytes from the peer cannot be a frame.
@@ -176,15 +177,17 @@ fn is_text(byte: &u8) -> bool {
 #[derive(Debug)]
 pub(crate) struct FrameWriter<F> {
     frames: VecDeque<F>,
-    /// What is gathered for a stream without vectored writes. Belongs before `frames`.
-    gathered: BytesMut,
+    /// What is gathered for a stream without vectored writes, of which the stream has taken so many bytes. Belongs
+    /// before `frames`.
+    gathered: Zeroizing<Vec<u8>>,
+    taken: usize,
     /// Frames that are wholly in `gathered`.
     frames_gathered: usize,
 }
 
 impl<F: Buf> FrameWriter<F> {
     pub(crate) fn new() -> Self {
-        Self { frames: VecDeque::new(), gathered: BytesMut::new(), frames_gathered: 0 }
+        Self { frames: VecDeque::new(), gathered: Zeroizing::default(), taken: 0, frames_gathered: 0 }
     }
 
     pub(crate) fn push(&mut self, frame: F) {
@@ -192,7 +195,7 @@ impl<F: Buf> FrameWriter<F> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.gathered.is_empty()
+        self.frames.is_empty() && self.taken == self.gathered.len()
     }
 
     /// The next pieces, for a vectored write; how many of `pieces` were filled.
@@ -209,25 +212,36 @@ impl<F: Buf> FrameWriter<F> {
 
     /// The next bytes, gathered from small pieces into one, for a stream that writes one piece at a time.
     pub(crate) fn gather(&mut self) -> &[u8] {
+        if self.taken == self.gathered.len() {
+            self.gathered.clear();
+            self.taken = 0;
+        }
         while self.gathered.len() < GATHERED_SIZE {
             let Some(frame) = self.frames.front_mut() else { break };
-            let taken = frame.remaining().min(GATHERED_SIZE - self.gathered.len());
-            self.gathered.reserve(taken);
-            self.gathered.put(frame.take(taken));
+            let count = frame.remaining().min(GATHERED_SIZE - self.gathered.len());
+            self.gathered.put(frame.take(count));
             if !frame.has_remaining() {
                 self.frames.pop_front();
                 self.frames_gathered += 1;
             }
         }
-        &self.gathered
+        &self.gathered[self.taken..]
     }
 
     /// Notes that the socket took `count` bytes of what [`FrameWriter::gather`] returned; how many frames that
     /// finished.
     pub(crate) fn advance_gathered(&mut self, count: usize) -> usize {
-        self.gathered.advance(count);
+        self.taken += count;
         // The frames count as written together with the last byte of the piece that they were gathered into.
-        if self.gathered.is_empty() { std::mem::take(&mut self.frames_gathered) } else { 0 }
+        if self.taken == self.gathered.len() { std::mem::take(&mut self.frames_gathered) } else { 0 }
+    }
+
+    /// Wipes what was gathered of a frame with a secret in it, once the stream has all of it.
+    pub(crate) fn wipe(&mut self) {
+        if self.taken == self.gathered.len() {
+            self.gathered.zeroize();
+            self.taken = 0;
+        }
     }
 
     /// Notes that the socket took `count` bytes of what [`FrameWriter::pieces`] returned; how many frames that

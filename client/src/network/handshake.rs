@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use krafka_protocol::frame::{Frame, encode_request};
 use krafka_protocol::machine::Machine;
 use krafka_protocol::versions::{API_VERSIONS_MAX, API_VERSIONS_MIN};
@@ -26,6 +26,7 @@ use krafka_protocol::{
     SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse, Str,
     decode_response_header,
 };
+use zeroize::Zeroizing;
 
 use super::error;
 use super::features::BrokerFeatures;
@@ -146,9 +147,13 @@ impl Handshake {
     }
 
     fn send<R: Request>(&mut self, request: &R, version: i16) {
+        self.send_as(request, version, |frame| frame);
+    }
+
+    fn send_as<R: Request>(&mut self, request: &R, version: i16, finish: fn(Frame) -> Frame) {
         self.correlation_id += 1;
         match encode_request(request, version, self.correlation_id, Some(&*self.client_id)) {
-            Ok(frame) => self.actions.push_back(Action::Send(frame)),
+            Ok(frame) => self.actions.push_back(Action::Send(finish(frame))),
             Err(why) => {
                 let message = format!("{} to {}: {why}", R::KEY.name(), self.node);
                 self.fail(KrafkaError::protocol(ProtocolErrorKind::Unencodable, message));
@@ -280,7 +285,7 @@ impl Handshake {
 
     fn say(&mut self, message: Bytes, version: i16) {
         self.step = Step::SaslAuthenticate { version };
-        self.send(&SaslAuthenticateRequest { auth_bytes: message }, version);
+        self.send_as(&SaslAuthenticateRequest { auth_bytes: message }, version, wiped);
     }
 
     /// Whether to handle this answer takes so long that it must not hold up an asynchronous task: a broker may ask for
@@ -326,6 +331,16 @@ impl Handshake {
         self.step = Step::Done;
         self.actions.push_back(last);
     }
+}
+
+/// The same frame, of a message with a secret in it, whose memory is wiped once it has been written.
+fn wiped(frame: Frame) -> Frame {
+    // A long message is a chunk of its own, and wiped already.
+    if frame.chunk().len() < frame.len() {
+        return frame;
+    }
+    let whole = frame.into_chunks().next().unwrap_or_default();
+    Frame::from(Bytes::from_owner(Zeroizing::new(Vec::from(whole))))
 }
 
 impl Machine for Handshake {

@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writes {
     Vectored,
-    /// One piece at a time, as TLS.
+    /// One piece at a time, as a stream of the user's may.
     Plain,
 }
 

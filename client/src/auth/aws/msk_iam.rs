@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use zeroize::Zeroizing;
 
 use super::sigv4::{EMPTY_PAYLOAD, Signing};
 use super::{AwsCredentials, AwsCredentialsProvider};
+use crate::auth::SecretText;
 use crate::auth::exchange::{Next, wiped};
 
 /// How long a signature is good for: as long as that of AWS's own client.
@@ -92,7 +92,7 @@ impl MskIam {
         let region = region.or_else(|| set("AWS_REGION")).or_else(|| set("AWS_DEFAULT_REGION")).ok_or_else(|| {
             format!("the broker's name {host} does not say its region: give it with MskIam::region, or set AWS_REGION")
         })?;
-        Ok(Exchange { payload: payload(credentials, &region, host, now) })
+        Ok(Exchange { payload: wiped(payload(credentials, &region, host, now)) })
     }
 }
 
@@ -112,7 +112,7 @@ fn region_in(host: &str) -> Option<&str> {
 }
 
 /// The client's message: the signed query, as JSON, with small letters.
-fn payload(credentials: &AwsCredentials, region: &str, host: &str, now: SystemTime) -> Zeroizing<String> {
+fn payload(credentials: &AwsCredentials, region: &str, host: &str, now: SystemTime) -> SecretText {
     let signing = Signing {
         credentials,
         region,
@@ -124,12 +124,9 @@ fn payload(credentials: &AwsCredentials, region: &str, host: &str, now: SystemTi
         at: now,
         life: LIFE,
     };
-    let mut json = Zeroizing::new(String::with_capacity(2048));
-    json.push('{');
+    let mut json = SecretText::default();
     let mut field = |name: &str, value: &str| {
-        if json.len() > 1 {
-            json.push(',');
-        }
+        json.push(if json.is_empty() { '{' } else { ',' });
         quote(name, &mut json);
         json.push(':');
         quote(value, &mut json);
@@ -145,7 +142,7 @@ fn payload(credentials: &AwsCredentials, region: &str, host: &str, now: SystemTi
 }
 
 /// Writes a string of JSON. Control characters, which none of ours has, are left out.
-fn quote(text: &str, json: &mut String) {
+fn quote(text: &str, json: &mut SecretText) {
     json.push('"');
     for c in text.chars().filter(|c| !c.is_control()) {
         if matches!(c, '"' | '\\') {
@@ -158,13 +155,13 @@ fn quote(text: &str, json: &mut String) {
 
 /// One exchange: everything is in the first message.
 pub(crate) struct Exchange {
-    payload: Zeroizing<String>,
+    payload: Bytes,
 }
 
 impl Exchange {
     /// The client's message.
     pub(crate) fn initial_response(&self) -> Bytes {
-        wiped((*self.payload).clone())
+        self.payload.clone()
     }
 
     /// The broker has to answer in the same version.

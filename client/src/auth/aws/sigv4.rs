@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::AwsCredentials;
+use crate::auth::SecretText;
 use crate::calendar::Moment;
 
 /// The name of the algorithm.
@@ -64,13 +65,14 @@ impl Signing<'_> {
         parameters.extend(own);
         parameters.sort_by(|one, other| one.0.cmp(&other.0));
 
-        let canonical = Zeroizing::new(format!(
+        let canonical = SecretText::of(format_args!(
             "GET\n{}\n{}\nhost:{}\n\nhost\n{}",
             self.path,
             *query(&parameters),
             self.host,
             self.payload_hash
         ));
+        let canonical = canonical.into_text();
         let to_sign = format!("{ALGORITHM}\n{time}\n{scope}\n{}", hex(&Sha256::digest(canonical.as_bytes())));
         let key = signing_key(self.credentials.secret_access_key.expose(), &date, self.region, self.service);
         let signature = hex(&*hmac(&*key, to_sign.as_bytes()));
@@ -81,7 +83,7 @@ impl Signing<'_> {
 
 /// Parameters as a query has them.
 pub(super) fn query(parameters: &Parameters) -> Zeroizing<String> {
-    let mut query = Zeroizing::new(String::new());
+    let mut query = SecretText::default();
     for (name, value) in parameters {
         if !query.is_empty() {
             query.push('&');
@@ -90,21 +92,21 @@ pub(super) fn query(parameters: &Parameters) -> Zeroizing<String> {
         query.push('=');
         encode(value, &mut query);
     }
-    query
+    query.into_text()
 }
 
 /// Everything but letters, digits and `-._~` gets a percent sign.
-fn encode(text: &str, encoded: &mut String) {
+fn encode(text: &str, encoded: &mut SecretText) {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
-            _ => write!(encoded, "%{byte:02X}").expect("a string takes all"),
+            _ => write!(encoded, "%{byte:02X}").expect("it takes all"),
         }
     }
 }
 
 fn signing_key(secret: &str, date: &str, region: &str, service: &str) -> Zeroizing<[u8; 32]> {
-    let first = Zeroizing::new(format!("AWS4{secret}"));
+    let first = SecretText::of(format_args!("AWS4{secret}")).into_text();
     let mut key = hmac(first.as_bytes(), date.as_bytes());
     for part in [region, service, "aws4_request"] {
         key = hmac(&*key, part.as_bytes());

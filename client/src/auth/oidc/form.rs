@@ -6,14 +6,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use crate::auth::Secret;
+use crate::auth::{Secret, SecretText};
 
 /// Names and values, encoded. They may be secret.
-pub(super) struct Form(Zeroizing<String>);
+pub(super) struct Form(SecretText);
 
 impl Form {
     pub(super) fn new() -> Self {
-        Self(Zeroizing::new(String::new()))
+        Self(SecretText::default())
     }
 
     pub(super) fn add(&mut self, name: &str, value: &str) {
@@ -26,27 +26,28 @@ impl Form {
     }
 
     pub(super) fn into_text(self) -> Zeroizing<String> {
-        self.0
+        self.0.into_text()
     }
 }
 
 /// The value of the header `Authorization`. RFC 6749, section 2.3.1, encodes both parts before they are joined, and
 /// Java does not unless it is told to (KIP-1025).
 pub(super) fn basic(client_id: &str, secret: &Secret, encodes: bool) -> Secret {
-    let mut joined = Zeroizing::new(String::with_capacity(3 * (client_id.len() + secret.expose().len()) + 1));
-    let add = if encodes { encode } else { |text: &str, joined: &mut String| joined.push_str(text) };
+    let mut joined = SecretText::default();
+    let add = if encodes { encode } else { |text: &str, joined: &mut SecretText| joined.push_str(text) };
     add(client_id, &mut joined);
     joined.push(':');
     add(secret.expose(), &mut joined);
-    Secret::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())))
+    let encoded = Zeroizing::new(STANDARD.encode(joined.into_text().as_bytes()));
+    SecretText::of(format_args!("Basic {}", *encoded)).into()
 }
 
-fn encode(text: &str, encoded: &mut String) {
+fn encode(text: &str, encoded: &mut SecretText) {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => encoded.push(char::from(byte)),
             b' ' => encoded.push('+'),
-            _ => write!(encoded, "%{byte:02X}").expect("a string takes all"),
+            _ => write!(encoded, "%{byte:02X}").expect("it takes all"),
         }
     }
 }

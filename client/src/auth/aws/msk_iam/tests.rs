@@ -97,11 +97,11 @@ fn only_an_answer_of_the_same_version_is_believed() {
 
 #[test]
 fn nothing_breaks_out_of_its_quotes() {
-    let mut json = String::new();
+    let mut json = SecretText::default();
 
     quote("a\"b\\c\nd", &mut json);
 
-    assert_eq!(json, r#""a\"b\\cd""#);
+    assert_eq!(*json.into_text(), r#""a\"b\\cd""#);
 }
 
 #[test]
