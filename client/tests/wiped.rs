@@ -1,8 +1,8 @@
 //! Whether anything of a secret is left in the memory of a client that has used it and is gone.
 //!
 //! Each client lives in a process of its own, because a broker in the same one has the password, too. The process looks
-//! through its own memory, freed parts included: once while the client lives, when the secret is there in one place, and
-//! once after its end, when it is nowhere. A secret comes to it masked, and is compared under the mask.
+//! through its own memory, freed parts included: once while the client lives, when the secret is there in one place,
+//! and once after its end, when it is nowhere. A secret comes to it masked, and is compared under the mask.
 //!
 //! What others keep of a secret is theirs: rustls and its cryptography of a private key, hyper of what goes to a token
 //! endpoint.

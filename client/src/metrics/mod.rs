@@ -121,10 +121,40 @@ pub struct MetadataMetrics {
 impl Metrics {
     /// Returns all figures in Prometheus' text format (version 0.0.4), each with the label `client_id`.
     ///
+    /// It is a page of its own. Those of two clients, one behind the other, are none, because each says what its
+    /// figures are: for more than one there is [`prometheus_page`].
+    ///
     /// Times are in seconds. Histograms have a bucket for each power of two microseconds, from a quarter of a
     /// millisecond to a minute.
     #[must_use]
     pub fn to_prometheus(&self) -> String {
-        prometheus::text(self)
+        prometheus_page([self])
     }
+}
+
+/// Returns the figures of several clients on one page in Prometheus' text format, as [`Metrics::to_prometheus`] does
+/// for one.
+///
+/// A client is told from the others by the label `client_id`, which is to be set with
+/// [`KafkaBuilder::client_id`](crate::KafkaBuilder::client_id). Where two have the same, the second has the label
+/// `handle="2"` as well, and so on, in the order in which they are given here: give them in the same one each time.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> krafka::Result<()> {
+/// # let fake = krafka::testing::FakeCluster::builder().start().await.expect("ports are free");
+/// # let servers = fake.bootstrap();
+/// let orders = krafka::Kafka::builder(&*servers).client_id("orders").connect().await?;
+/// let audit = krafka::Kafka::builder(&*servers).client_id("audit").connect().await?;
+///
+/// let page = krafka::metrics::prometheus_page(&[orders.metrics(), audit.metrics()]);
+///
+/// assert_eq!(page.matches("# TYPE krafka_connections_open gauge").count(), 1);
+/// assert!(page.contains("krafka_connections_open{client_id=\"audit\"} 1"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use]
+pub fn prometheus_page<'a>(clients: impl IntoIterator<Item = &'a Metrics>) -> String {
+    prometheus::text(clients)
 }

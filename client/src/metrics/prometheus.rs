@@ -1,5 +1,6 @@
 //! [`Metrics`] as Prometheus reads them: its text format, version 0.0.4.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -11,46 +12,69 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 8..=26;
 /// Writing to a string does not fail.
 const WRITTEN: &str = "a string takes all that is written";
 
-/// The page for one client.
-pub(super) fn text(metrics: &Metrics) -> String {
-    let mut page = Page { text: String::new(), client: format!("client_id=\"{}\"", escaped(&metrics.client_id)) };
-    page.connections(metrics);
-    page.brokers(metrics);
-    page.requests(metrics);
-    page.metadata(metrics);
-    page.producers(metrics);
-    page.consumers(metrics);
+/// The page for some clients: each family of lines has its head once, whoever they are of.
+pub(super) fn text<'a>(clients: impl IntoIterator<Item = &'a Metrics>) -> String {
+    let mut page = Page { text: String::new(), clients: labelled(clients) };
+    page.connections();
+    page.brokers();
+    page.requests();
+    page.metadata();
+    page.producers();
+    page.consumers();
     page.text
 }
 
-struct Page {
-    text: String,
-    /// The label that all lines have.
-    client: String,
+/// Each client with the labels that all its lines have.
+fn labelled<'a>(clients: impl IntoIterator<Item = &'a Metrics>) -> Vec<(String, &'a Metrics)> {
+    let mut namesakes = BTreeMap::new();
+    let labels = |metrics: &'a Metrics| {
+        let before: &mut usize = namesakes.entry(&metrics.client_id).or_default();
+        *before += 1;
+        // Two lines with the same labels would be one figure to Prometheus, which then refuses the page.
+        let handle = if *before > 1 { format!(",handle=\"{before}\"") } else { String::new() };
+        (format!("client_id=\"{}\"{handle}", escaped(&metrics.client_id)), metrics)
+    };
+    clients.into_iter().map(labels).collect()
 }
 
-impl Page {
-    fn connections(&mut self, metrics: &Metrics) {
-        let connections = &metrics.connections;
-        self.gauge("connections_open", "Connections that are open.", connections.open as f64);
-        for (name, help, count) in [
-            ("connections_opened", "Connections that were made.", connections.opened),
-            ("connections_failed", "Attempts to connect that failed.", connections.failed),
-            ("connections_lost", "Connections that ended otherwise than by the client's wish.", connections.lost),
-            ("connections_misrouted", "Attempts that led to another broker than was meant.", connections.misrouted),
-            (
-                "coordination_fallbacks",
-                "Times that max_connections left a request no connection of its own.",
-                connections.coordination_fallbacks,
-            ),
-        ] {
-            self.counter(name, help, count);
-        }
-        self.head("connect_duration_seconds", "Time to connect.", "histogram");
-        self.histogram("connect_duration_seconds", "", &connections.connect_time);
+struct Page<'a> {
+    text: String,
+    clients: Vec<(String, &'a Metrics)>,
+}
+
+/// The lines of one family and one client.
+struct Lines<'a> {
+    text: &'a mut String,
+    name: &'a str,
+    client: &'a str,
+}
+
+type Count = fn(&Metrics) -> u64;
+
+impl Page<'_> {
+    fn connections(&mut self) {
+        let open = |lines: &mut Lines<'_>, metrics: &Metrics| lines.put("", metrics.connections.open as f64);
+        self.family("connections_open", "Connections that are open.", "gauge", open);
+        let counters: [(&str, &str, Count); 5] = [
+            ("connections_opened", "Connections that were made.", |of| of.connections.opened),
+            ("connections_failed", "Attempts to connect that failed.", |of| of.connections.failed),
+            ("connections_lost", "Connections that ended otherwise than by the client's wish.", |of| {
+                of.connections.lost
+            }),
+            ("connections_misrouted", "Attempts that led to another broker than was meant.", |of| {
+                of.connections.misrouted
+            }),
+            ("coordination_fallbacks", "Times that max_connections left a request no connection of its own.", |of| {
+                of.connections.coordination_fallbacks
+            }),
+        ];
+        self.counters(&counters);
+        self.family("connect_duration_seconds", "Time to connect.", "histogram", |lines, metrics| {
+            lines.histogram("", &metrics.connections.connect_time);
+        });
     }
 
-    fn brokers(&mut self, metrics: &Metrics) {
+    fn brokers(&mut self) {
         type Read = fn(&super::BrokerMetrics) -> f64;
         let families: [(&str, &str, Read); 4] = [
             ("broker_requests_total", "Requests written to a broker.", |broker| broker.requests as f64),
@@ -59,96 +83,107 @@ impl Page {
             ("broker_throttle_seconds_total", "Silence that a broker asked for.", |broker| seconds(broker.throttled)),
         ];
         for (name, help, read) in families {
-            self.head(name, help, "counter");
-            for (id, broker) in &metrics.brokers {
-                self.line(name, &format!(",broker=\"{id}\""), read(broker));
+            self.family(name, help, "counter", |lines, metrics| {
+                for (id, broker) in &metrics.brokers {
+                    lines.put(&format!(",broker=\"{id}\""), read(broker));
+                }
+            });
+        }
+    }
+
+    fn requests(&mut self) {
+        self.family("requests_failed_total", "Requests without an answer.", "counter", |lines, metrics| {
+            for (api, requests) in &metrics.requests {
+                lines.put(&format!(",api=\"{api}\""), requests.failed as f64);
             }
+        });
+        let help = "Time from the write of a request to its answer.";
+        self.family("request_duration_seconds", help, "histogram", |lines, metrics| {
+            for (api, requests) in &metrics.requests {
+                lines.histogram(&format!(",api=\"{api}\""), &requests.time);
+            }
+        });
+    }
+
+    fn metadata(&mut self) {
+        self.counters(&[
+            ("metadata_refreshes", "Metadata that were taken over.", |of| of.metadata.refreshes),
+            ("metadata_failures", "Rounds in which no broker gave metadata.", |of| of.metadata.failures),
+            ("rebootstraps", "Times that the client began again.", |of| of.metadata.rebootstraps),
+            ("cluster_changes", "Times that another cluster answered.", |of| of.metadata.cluster_changes),
+        ]);
+        self.family("metadata_age_seconds", "Time since the last metadata.", "gauge", |lines, metrics| {
+            if let Some(age) = metrics.metadata.age {
+                lines.put("", seconds(age));
+            }
+        });
+    }
+
+    fn producers(&mut self) {
+        self.counters(&[
+            ("producer_records_acknowledged", "Records that are acknowledged.", |of| of.producers.records_acknowledged),
+            ("producer_records_failed", "Records that failed for good.", |of| of.producers.records_failed),
+            ("producer_acknowledged_bytes", "Bytes of acknowledged batches.", |of| of.producers.bytes_acknowledged),
+            ("producer_requests", "Produce requests that were sent.", |of| of.producers.requests),
+            ("producer_batches", "Batches that were sent, repeated ones among them.", |of| of.producers.batches),
+            ("producer_retries", "Batches that had to be sent again.", |of| of.producers.retries),
+            ("producer_splits", "Batches that were split.", |of| of.producers.splits),
+            ("producer_epoch_bumps", "Times that a broken sequence took a new epoch or id.", |of| {
+                of.producers.epoch_bumps
+            }),
+        ]);
+        let help = "Time from a batch's first record to its end.";
+        self.family("producer_delivery_duration_seconds", help, "histogram", |lines, metrics| {
+            lines.histogram("", &metrics.producers.delivery_time);
+        });
+    }
+
+    fn consumers(&mut self) {
+        self.counters(&[
+            ("consumer_records", "Records that were handed out.", |of| of.consumers.records),
+            ("consumer_fetches", "Fetches that were answered.", |of| of.consumers.fetches),
+            ("consumer_fetched_bytes", "Bytes of fetched batches.", |of| of.consumers.bytes),
+            ("consumer_commits", "Commits that were answered.", |of| of.consumers.commits),
+            ("consumer_commits_failed", "Commits that failed.", |of| of.consumers.commits_failed),
+            ("consumer_joins", "Times that members asked to join their groups.", |of| of.consumers.joins),
+        ]);
+    }
+
+    fn counters(&mut self, counters: &[(&str, &str, Count)]) {
+        for (name, help, count) in counters {
+            let lines = |lines: &mut Lines<'_>, metrics: &Metrics| lines.put("", count(metrics) as f64);
+            self.family(&format!("{name}_total"), help, "counter", lines);
         }
     }
 
-    fn requests(&mut self, metrics: &Metrics) {
-        self.head("requests_failed_total", "Requests without an answer.", "counter");
-        for (api, requests) in &metrics.requests {
-            self.line("requests_failed_total", &format!(",api=\"{api}\""), requests.failed as f64);
-        }
-        self.head("request_duration_seconds", "Time from the write of a request to its answer.", "histogram");
-        for (api, requests) in &metrics.requests {
-            self.histogram("request_duration_seconds", &format!(",api=\"{api}\""), &requests.time);
+    /// The head of a family, and what each client has of it.
+    fn family(&mut self, name: &str, help: &str, kind: &str, write: impl Fn(&mut Lines<'_>, &Metrics)) {
+        let Self { text, clients } = self;
+        writeln!(text, "# HELP krafka_{name} {help}\n# TYPE krafka_{name} {kind}").expect(WRITTEN);
+        for (client, metrics) in clients {
+            write(&mut Lines { text, name, client }, metrics);
         }
     }
+}
 
-    fn metadata(&mut self, metrics: &Metrics) {
-        let metadata = &metrics.metadata;
-        self.counter("metadata_refreshes", "Metadata that were taken over.", metadata.refreshes);
-        self.counter("metadata_failures", "Rounds in which no broker gave metadata.", metadata.failures);
-        self.counter("rebootstraps", "Times that the client began again.", metadata.rebootstraps);
-        self.counter("cluster_changes", "Times that another cluster answered.", metadata.cluster_changes);
-        if let Some(age) = metadata.age {
-            self.gauge("metadata_age_seconds", "Time since the last metadata.", seconds(age));
-        }
+impl Lines<'_> {
+    fn put(&mut self, labels: &str, value: f64) {
+        self.put_as("", labels, value);
     }
 
-    fn producers(&mut self, metrics: &Metrics) {
-        let producers = &metrics.producers;
-        for (name, help, count) in [
-            ("producer_records_acknowledged", "Records that are acknowledged.", producers.records_acknowledged),
-            ("producer_records_failed", "Records that failed for good.", producers.records_failed),
-            ("producer_acknowledged_bytes", "Bytes of acknowledged batches.", producers.bytes_acknowledged),
-            ("producer_requests", "Produce requests that were sent.", producers.requests),
-            ("producer_batches", "Batches that were sent, repeated ones among them.", producers.batches),
-            ("producer_retries", "Batches that had to be sent again.", producers.retries),
-            ("producer_splits", "Batches that were split.", producers.splits),
-            ("producer_epoch_bumps", "Times that a broken sequence took a new epoch or id.", producers.epoch_bumps),
-        ] {
-            self.counter(name, help, count);
-        }
-        self.head("producer_delivery_duration_seconds", "Time from a batch's first record to its end.", "histogram");
-        self.histogram("producer_delivery_duration_seconds", "", &producers.delivery_time);
+    fn put_as(&mut self, suffix: &str, labels: &str, value: f64) {
+        let Self { text, name, client } = self;
+        writeln!(text, "krafka_{name}{suffix}{{{client}{labels}}} {value}").expect(WRITTEN);
     }
 
-    fn consumers(&mut self, metrics: &Metrics) {
-        let consumers = &metrics.consumers;
-        for (name, help, count) in [
-            ("consumer_records", "Records that were handed out.", consumers.records),
-            ("consumer_fetches", "Fetches that were answered.", consumers.fetches),
-            ("consumer_fetched_bytes", "Bytes of fetched batches.", consumers.bytes),
-            ("consumer_commits", "Commits that were answered.", consumers.commits),
-            ("consumer_commits_failed", "Commits that failed.", consumers.commits_failed),
-            ("consumer_joins", "Times that members asked to join their groups.", consumers.joins),
-        ] {
-            self.counter(name, help, count);
-        }
-    }
-
-    fn counter(&mut self, name: &str, help: &str, count: u64) {
-        let name = format!("{name}_total");
-        self.head(&name, help, "counter");
-        self.line(&name, "", count as f64);
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, help, "gauge");
-        self.line(name, "", value);
-    }
-
-    fn head(&mut self, name: &str, help: &str, kind: &str) {
-        writeln!(self.text, "# HELP krafka_{name} {help}\n# TYPE krafka_{name} {kind}").expect(WRITTEN);
-    }
-
-    fn line(&mut self, name: &str, labels: &str, value: f64) {
-        let Self { text, client } = self;
-        writeln!(text, "krafka_{name}{{{client}{labels}}} {value}").expect(WRITTEN);
-    }
-
-    fn histogram(&mut self, name: &str, labels: &str, times: &Histogram) {
-        let bucket = format!("{name}_bucket");
+    fn histogram(&mut self, labels: &str, times: &Histogram) {
         for exponent in EXPONENTS {
             let bound = seconds(Duration::from_micros(1 << exponent));
-            self.line(&bucket, &format!("{labels},le=\"{bound}\""), times.within(exponent) as f64);
+            self.put_as("_bucket", &format!("{labels},le=\"{bound}\""), times.within(exponent) as f64);
         }
-        self.line(&bucket, &format!("{labels},le=\"+Inf\""), times.count() as f64);
-        self.line(&format!("{name}_sum"), labels, seconds(times.sum()));
-        self.line(&format!("{name}_count"), labels, times.count() as f64);
+        self.put_as("_bucket", &format!("{labels},le=\"+Inf\""), times.count() as f64);
+        self.put_as("_sum", labels, seconds(times.sum()));
+        self.put_as("_count", labels, times.count() as f64);
     }
 }
 
@@ -163,6 +198,8 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use krafka_protocol::ApiKey;
 
     use super::super::Registry;
@@ -194,27 +231,72 @@ mod tests {
         }
     }
 
-    /// A family has its head once, before its lines, and no line comes twice.
-    #[test]
-    fn the_page_is_well_formed() {
-        let registry = Registry::new("me".into());
+    /// What a strict reader wants: a family has its head once, before its lines, which follow one another; a label is a
+    /// name and a quoted value; no series comes twice; buckets count up to the count.
+    fn read_strictly(page: &str) -> BTreeMap<String, f64> {
+        let (mut series, mut families, mut family) = (BTreeMap::new(), BTreeSet::new(), (String::new(), ""));
+        let mut lines = page.lines();
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, text) = help.split_once(' ').expect("a name and a text");
+                let kind = lines.next().and_then(|line| line.strip_prefix("# TYPE ")).expect("a type after its help");
+                let kind = kind.strip_prefix(name).expect("the same name").trim_start();
+                assert!(!text.is_empty() && ["counter", "gauge", "histogram"].contains(&kind), "{help}: {kind}");
+                assert!(families.insert(name), "{name} has two heads");
+                family = (name.to_owned(), kind);
+                continue;
+            }
+            let (name, rest) = line.split_once('{').expect("labels");
+            let suffix = name.strip_prefix(&*family.0).unwrap_or_else(|| panic!("{line} is not of {family:?}"));
+            assert!(suffix.is_empty() != (family.1 == "histogram"), "{line}");
+            assert!(suffix.is_empty() || ["_bucket", "_sum", "_count"].contains(&suffix), "{line}");
+            let mut rest = rest;
+            while let Some((label, after)) = rest.split_once("=\"") {
+                assert!(label.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{line}");
+                let mut escaped = false;
+                let end = after.find(|c| {
+                    let is_end = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    is_end
+                });
+                rest = &after[end.expect("a label's value ends") + 1..];
+                rest = rest.strip_prefix(',').unwrap_or(rest);
+            }
+            let value = rest.strip_prefix("} ").and_then(|value| value.parse().ok()).expect("a value");
+            let labels = line.rsplit_once(' ').expect("a value").0.to_owned();
+            assert!(series.insert(labels, value).is_none(), "twice: {line}");
+        }
+        series
+    }
+
+    fn registry(client_id: &str) -> Registry {
+        let registry = Registry::new(client_id.into());
         (1..4).for_each(|id| registry.broker(id).requests.add(1));
         [ApiKey::Produce, ApiKey::Fetch].into_iter().for_each(|key| registry.unanswered(key));
+        registry.answered(ApiKey::Produce, super::Duration::from_millis(1));
+        registry
+    }
 
-        let page = registry.read(0).to_prometheus();
+    #[test]
+    fn the_page_is_well_formed() {
+        let series = read_strictly(&registry("}\",a=\"\\\n").read(0).to_prometheus());
 
-        let mut seen = std::collections::BTreeSet::new();
-        let mut family = "";
-        for line in page.lines() {
-            assert!(seen.insert(line), "twice: {line}");
-            if let Some(head) = line.strip_prefix("# TYPE ") {
-                family = head.split(' ').next().expect("a name");
-            } else if !line.starts_with("# HELP ") {
-                assert!(line.starts_with(family), "{line} is not of {family}");
-                let value = line.rsplit(' ').next().expect("a value");
-                assert!(value.parse::<f64>().is_ok(), "{line}");
-            }
+        assert!(series.len() > 100, "{series:?}");
+    }
+
+    /// Also of those with the same name, whose lines would be the same.
+    #[test]
+    fn several_clients_stand_on_one_page() {
+        let clients = ["shop", "till", "shop", "shop"].map(|name| registry(name).read(0));
+        let alone = read_strictly(&clients[0].to_prometheus());
+
+        let series = read_strictly(&crate::metrics::prometheus_page(&clients));
+
+        assert_eq!(series.len(), 4 * alone.len());
+        assert!(alone.iter().all(|(labels, value)| series[labels] == *value));
+        for labels in ["client_id=\"till\"", "client_id=\"shop\",handle=\"2\"", "client_id=\"shop\",handle=\"3\""] {
+            assert_eq!(series[&format!("krafka_broker_requests_total{{{labels},broker=\"3\"}}")], 1.0);
         }
-        assert!(seen.len() > 100, "{page}");
+        assert!(crate::metrics::prometheus_page([]).lines().all(|line| line.starts_with('#')), "heads alone");
     }
 }
