@@ -19,7 +19,7 @@ pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, String> {
         );
     }
     let servers = properties.get("bootstrap.servers").ok_or(NO_SERVERS)?;
-    let mut builder = KafkaBuilder::of_servers(servers.to_owned());
+    let mut builder = KafkaBuilder::of_servers(without_listeners(servers, properties)?);
     if let Some(client_id) = properties.get("client.id") {
         builder = builder.client_id(client_id);
     }
@@ -60,6 +60,26 @@ pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, String> {
     secure(builder, properties)
 }
 
+/// The servers without the names of listeners in front of them (`SASL_SSL://host:9092`), which Java passes over, and
+/// pages of providers show.
+fn without_listeners(servers: &str, properties: &Properties) -> Result<String, String> {
+    let protocol = Protocol::of(properties)?.unwrap_or(Protocol::PLAINTEXT);
+    let mut bare = Vec::new();
+    for server in servers.split(',').map(str::trim) {
+        let named = server.split_once("://").and_then(|(name, rest)| Some((Protocol::named(name)?, rest)));
+        if let Some((listener, _)) = named.filter(|(listener, _)| listener.is_tls && !protocol.is_tls) {
+            // Java goes on in plain text, with passwords, too.
+            return Err(format!(
+                "bootstrap.servers says {}, and security.protocol {}, which is not encrypted: set security.protocol",
+                listener.name(),
+                protocol.name()
+            ));
+        }
+        bare.push(named.map_or(server, |(_, rest)| rest));
+    }
+    Ok(bare.join(","))
+}
+
 /// `security.protocol`.
 #[derive(Clone, Copy)]
 pub(super) struct Protocol {
@@ -68,14 +88,20 @@ pub(super) struct Protocol {
 }
 
 impl Protocol {
+    /// What holds where nothing else is said.
+    const PLAINTEXT: Self = Self { is_sasl: false, is_tls: false };
+
     /// The one that is set, if one is.
     pub(super) fn of(properties: &Properties) -> Result<Option<Self>, String> {
         let Some(name) = properties.get("security.protocol") else { return Ok(None) };
+        let wanted = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL";
+        Self::named(name).map(Some).ok_or_else(|| unknown("security.protocol", name, wanted))
+    }
+
+    fn named(name: &str) -> Option<Self> {
         let all = [(false, false), (false, true), (true, false), (true, true)];
         let mut all = all.into_iter().map(|(is_sasl, is_tls)| Self { is_sasl, is_tls });
-        let found = all.find(|protocol| protocol.name().eq_ignore_ascii_case(name));
-        let wanted = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL";
-        found.map(Some).ok_or_else(|| unknown("security.protocol", name, wanted))
+        all.find(|protocol| protocol.name().eq_ignore_ascii_case(name))
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -89,7 +115,7 @@ impl Protocol {
 }
 
 fn secure(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
-    let protocol = Protocol::of(properties)?.unwrap_or(Protocol { is_sasl: false, is_tls: false });
+    let protocol = Protocol::of(properties)?.unwrap_or(Protocol::PLAINTEXT);
     // As Java has it, without a word there.
     let idle = |prefix: &str| properties.names().any(|name| name.starts_with(prefix));
     if !protocol.is_sasl && idle("sasl.") {

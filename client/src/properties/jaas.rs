@@ -49,6 +49,15 @@ impl LoginModule {
         if chars.next() != Some(';') {
             return Err("has no ';' at its end".to_owned());
         }
+        skip_blanks(&mut chars);
+        if chars.peek().is_some() {
+            // What a password without quotes loses at its first ';' would only show as a wrong password.
+            return Err(
+                "has something behind its first ';': there is one login module, whose values need double quotes \
+                        around them where they have a ';'"
+                    .to_owned(),
+            );
+        }
         Ok(module)
     }
 
@@ -110,11 +119,9 @@ fn word(chars: &mut Peekable<Chars<'_>>, room: usize) -> Result<Option<Zeroizing
             match chars.next() {
                 None => return Err(format!("has a {quote} without another")),
                 Some(end) if end == quote => return Ok(Some(word)),
-                Some('\\') => match chars.next() {
+                Some('\\') => match escaped(chars) {
                     None => return Err(format!("has a {quote} without another")),
-                    Some('n') => word.push('\n'),
-                    Some('t') => word.push('\t'),
-                    Some(other) => word.push(other),
+                    Some(meant) => word.push(meant),
                 },
                 Some(other) => word.push(other),
             }
@@ -126,8 +133,48 @@ fn word(chars: &mut Peekable<Chars<'_>>, room: usize) -> Result<Option<Zeroizing
     Ok((!word.is_empty()).then_some(word))
 }
 
+/// What stands behind a backslash, as Java's `StreamTokenizer` takes it.
+fn escaped(chars: &mut Peekable<Chars<'_>>) -> Option<char> {
+    Some(match chars.next()? {
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        first @ '0'..='7' => {
+            // Up to \377.
+            let most = if first <= '3' { 2 } else { 1 };
+            let mut code = u32::from(first) - u32::from('0');
+            for _ in 0..most {
+                let Some(digit) = chars.next_if(|c| matches!(c, '0'..='7')) else { break };
+                code = 8 * code + u32::from(digit) - u32::from('0');
+            }
+            char::from_u32(code)?
+        }
+        other => other,
+    })
+}
+
+/// Skips blanks, and comments as Java has them.
 fn skip_blanks(chars: &mut Peekable<Chars<'_>>) {
-    while chars.next_if(|c| c.is_whitespace()).is_some() {}
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut ahead = chars.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('/'), Some('/')) => while chars.next_if(|c| *c != '\n').is_some() {},
+            (Some('/'), Some('*')) => {
+                *chars = ahead;
+                while let Some(next) = chars.next() {
+                    if next == '*' && chars.next_if(|c| *c == '/').is_some() {
+                        break;
+                    }
+                }
+            }
+            _ => return,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +194,18 @@ mod tests {
         assert!(module.required("scope").expect_err("it is not there").contains("'scope'"));
     }
 
+    /// As Java's own parser reads them, which `JaasConfig` of 4.4.0 was asked for.
+    #[test]
+    fn escapes_and_comments_are_those_of_java() {
+        let text = "// who\nx.PlainLoginModule /* must */ required username=\"a\\055b\\7\\477\\a\\q\" // the user\n\
+                    password=\"//no/*comment\\\\*/\" /**/; // the end\n/* ; */ ";
+
+        let module = LoginModule::read(text).expect("a good text");
+
+        assert_eq!(module.option("username"), Some("a-b\u{7}'7\u{7}q"));
+        assert_eq!(module.option("password"), Some("//no/*comment\\*/"));
+    }
+
     #[test]
     fn what_is_wrong_is_told_without_values() {
         let fault = |text: &str| LoginModule::read(text).err().expect("a bad text");
@@ -158,6 +217,10 @@ mod tests {
         assert!(fault("a.B required password=\"hunter2;").contains("without another"));
         let unended = fault("a.B required password=hunter2");
         assert!(unended.contains("no ';'") && !unended.contains("hunter2"));
+        for more in ["cd;", "b.OtherLoginModule required;", "hunter2"] {
+            let fault = fault(&format!("a.PlainLoginModule required password=ab;{more}"));
+            assert!(fault.contains("behind its first ';'") && !fault.contains(more), "{fault}");
+        }
         for torn in ["my hunter2", "my\"hunter2\"", "\"x\"hunter2\"", "it's hunter2 x"] {
             let fault = fault(&format!("a.PlainLoginModule required username=a password={torn};"));
             assert!(fault.contains("the value of 'password' needs double quotes"), "{fault}");

@@ -33,9 +33,24 @@ fn settings_are_read() {
     }
 }
 
+/// As pages of providers show them.
+#[test]
+fn names_of_listeners_before_servers_are_passed_over_as_in_java() {
+    for (servers, protocol) in [("SASL_PLAINTEXT://a:1,PLAINTEXT://b:2", "SASL_PLAINTEXT"), ("ssl://a:1, b:2", "SSL")] {
+        let text = format!("bootstrap.servers={servers}\nsecurity.protocol={protocol}\n");
+        let login = "sasl.mechanism=PLAIN\nsasl.jaas.config=x.PlainLoginModule required username=\"u\" password=\"p\";";
+
+        assert!(shown(&format!("{text}{login}")).contains("\"a:1,b:2\""));
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     assert_refused("", &["bootstrap.servers is missing"]);
+    assert_refused(
+        "bootstrap.servers=SASL_SSL://a:1",
+        &["SASL_SSL", "security.protocol", "PLAINTEXT", "not encrypted"],
+    );
     assert_refused("bootstrap.servers=a:1\nrequest.timeout.ms=fast", &["request.timeout.ms is 'fast'", "milliseconds"]);
     assert_refused("bootstrap.servers=a:1\nmetadata.recovery.strategy=x", &["none or rebootstrap"]);
     assert_refused("bootstrap.servers=a:1\nallow.auto.create.topics=1", &["true or false"]);

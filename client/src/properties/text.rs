@@ -11,6 +11,8 @@ use zeroize::Zeroizing;
 /// Which line is wrong, in words. Its value is not in them.
 pub(super) fn read(text: &str) -> Result<Vec<(String, Zeroizing<String>)>, String> {
     let mut properties = Vec::new();
+    // Some editors begin a file with it. It is nothing of the first name.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate();
     while let Some((number, line)) = lines.next() {
         let start = line.trim_start_matches(is_blank);
@@ -107,6 +109,11 @@ mod tests {
     #[test]
     fn comments_and_empty_lines_are_passed_over() {
         assert_eq!(entries("# a=b\n\n  ! c=d\n   \n"), []);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        assert_reads("\u{feff}a=b", "a", "b");
     }
 
     #[test]
