@@ -233,7 +233,7 @@ impl KafkaBuilder {
         };
         let (allow_auto_create, timeout) = (self.allow_auto_create_topics, self.request_timeout);
         let cluster = Cluster::start(network.clone(), rules, registry.clone(), allow_auto_create, timeout);
-        first_contact(&cluster, &self.bootstrap_servers, self.bootstrap_timeout).await?;
+        first_contact(&cluster, self.bootstrap_timeout).await?;
         Ok(Kafka::new(network, cluster, environment, registry, client_id, timeout))
     }
 
@@ -270,25 +270,22 @@ impl KafkaBuilder {
 }
 
 /// Tries until metadata came, or the time is over. The refresher keeps the attempts apart.
-async fn first_contact(cluster: &Cluster, servers: &str, timeout: Duration) -> Result<()> {
+async fn first_contact(cluster: &Cluster, timeout: Duration) -> Result<()> {
     let deadline = drive::now() + timeout;
-    let mut last = None;
     while let Ok(loaded) = tokio::time::timeout_at(deadline.into(), cluster.load(&[])).await {
         match loaded {
             Ok(_) => return Ok(()),
             Err(error) if !error.is_retriable() => return Err(error),
-            Err(error) => last = Some(error),
+            // The refresher remembers it.
+            Err(_) => {}
         }
     }
-    Err(match last {
-        Some(error @ KrafkaError::Network(_)) => error.saying(format!("gave up after {timeout:?}: {error}")),
-        Some(other) => {
-            let message = format!("gave up after {timeout:?}: {other}");
-            KrafkaError::network_saying(message, Arc::new(io::Error::new(io::ErrorKind::TimedOut, other)))
-        }
-        None => KrafkaError::timeout(format!(
-            "none of the bootstrap servers {servers} answered within {timeout:?} (bootstrap_timeout)"
-        )),
+    // A round may take longer than the time that there is: what it has met with so far is told.
+    let Err(error) = cluster.give_up().await else { return Ok(()) };
+    let message = format!("gave up after {timeout:?} (bootstrap_timeout): {error}");
+    Err(match &error {
+        KrafkaError::Network(_) => error.saying(message),
+        other => KrafkaError::network_of(io::ErrorKind::TimedOut, message, other.cause()),
     })
 }
 

@@ -73,7 +73,7 @@ pub use auth::{
 pub use cluster::MetadataRecoveryStrategy;
 pub use consumer::{Consumer, ConsumerRecord};
 pub use environment::{Connect, Connecting, Environment, Stream, SystemClock, WallClock};
-pub use error::{ErrorCode, KrafkaError, ProtocolErrorKind, Recovery, Result};
+pub use error::{ErrorCode, Explanation, KrafkaError, ProtocolErrorKind, Recovery, Result};
 pub use kafka::Kafka;
 pub use kafka_builder::KafkaBuilder;
 pub use krafka_protocol::{Compression, Str};

@@ -87,7 +87,7 @@ pub(crate) struct Credentials {
 enum Kind {
     Plain(Plain),
     Scram { given: Scram, prepared: Option<Scram> },
-    Bearer(Shared<BearerToken>),
+    Bearer { tokens: Shared<BearerToken>, name: String },
     MskIam { iam: MskIam, keys: Shared<AwsCredentials> },
 }
 
@@ -108,11 +108,23 @@ impl Credentials {
         let kind = match login {
             Login::Plain(plain) => Kind::Plain(plain),
             Login::Scram(given) => Kind::Scram { prepared: given.as_prepared(), given },
-            Login::Bearer(provider) => Kind::Bearer(Shared::tokens(provider, environment)),
+            Login::Bearer(provider) => {
+                let name = provider.name();
+                Kind::Bearer { tokens: Shared::tokens(provider, environment), name }
+            }
             Login::MskIam(iam) => Kind::MskIam { keys: Shared::keys(iam.provider().clone(), environment), iam },
         };
         let (nonces, wall_clock) = (environment.nonces(), environment.clock());
         Self { kind, nonces, wall_clock, prefers_prepared: AtomicBool::new(false) }
+    }
+
+    /// Who gives the credentials, in words.
+    pub(crate) fn provider(&self) -> &str {
+        match &self.kind {
+            Kind::Plain(_) | Kind::Scram { .. } => "the user",
+            Kind::Bearer { name, .. } => name,
+            Kind::MskIam { .. } => "the provider of AWS credentials",
+        }
     }
 
     /// The spellings to try in turn: one for nearly all.
@@ -122,7 +134,7 @@ impl Credentials {
                 &[Spelling::Prepared, Spelling::Given]
             }
             Kind::Scram { prepared: Some(_), .. } => &[Spelling::Given, Spelling::Prepared],
-            Kind::Plain(_) | Kind::Scram { .. } | Kind::Bearer(_) | Kind::MskIam { .. } => &[Spelling::Given],
+            Kind::Plain(_) | Kind::Scram { .. } | Kind::Bearer { .. } | Kind::MskIam { .. } => &[Spelling::Given],
         }
     }
 
@@ -140,8 +152,8 @@ impl Credentials {
                 Ok(Exchange::Scram(prepared.begin(self.nonces.draw())))
             }
             (Kind::Scram { given, .. }, _) => Ok(Exchange::Scram(given.begin(self.nonces.draw()))),
-            (Kind::Bearer(shared), _) => {
-                let token = shared.get().await?;
+            (Kind::Bearer { tokens, .. }, _) => {
+                let token = tokens.get().await?;
                 let refused = |fault| KrafkaError::auth(format!("authenticating with OAUTHBEARER: {fault}"));
                 oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)
             }

@@ -47,6 +47,11 @@ pub type ProvidingToken<'a> = Pin<Box<dyn Future<Output = Result<BearerToken, To
 pub trait TokenProvider: Send + Sync + 'static {
     /// Asks for a token. The client bounds the call by its connect timeout, by dropping the future.
     fn token(&self) -> ProvidingToken<'_>;
+
+    /// What to call the provider in errors, such as "the token service at …". Nothing secret.
+    fn name(&self) -> String {
+        "the token provider".to_owned()
+    }
 }
 
 /// A token that is always the same, for tests and for what lives shorter than it.

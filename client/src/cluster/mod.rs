@@ -109,6 +109,20 @@ impl Cluster {
         known.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Why no broker could be asked so far, at the end of one's patience: what was met with at each address, and which
+    /// of them have not answered. The snapshot, if it came in this moment.
+    ///
+    /// # Errors
+    /// See above.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost by dropping the future.
+    pub(crate) async fn give_up(&self) -> Result<Arc<Snapshot>, KrafkaError> {
+        let (waiter, told) = oneshot::channel();
+        self.send(refresher::Input::GivenUp { waiter }.into());
+        told.await.unwrap_or_else(|_| Err(gone()))
+    }
+
     /// Says that what is known of these topics is wrong, or too little. They are fetched again soon, until it succeeds.
     pub(crate) fn refresh(&self, topics: &[Str]) {
         self.send(refresher::Input::Doubted { topics: topics.to_vec() }.into());

@@ -68,6 +68,8 @@ pub(crate) enum Input<W> {
     Loaded { topics: Vec<Str>, waiter: W },
     /// Somebody will do with what is known of these topics, unless it is old or in doubt.
     Needed { topics: Vec<Str>, waiter: W },
+    /// Somebody waits no longer, and wants to know why nothing came.
+    GivenUp { waiter: W },
     /// Somebody found that what is known of these topics is wrong.
     Doubted { topics: Vec<Str> },
     /// These are the topics that `owner` wants to be kept fresh; they replace those it named before.
@@ -146,6 +148,8 @@ pub(crate) struct Refresher<W> {
     is_bootstrapping: bool,
     failed_rounds: u32,
     failing_since: Option<Instant>,
+    /// What the last round met with, if it failed.
+    last_failure: Option<KrafkaError>,
     /// When the bootstrap servers were gone back to last.
     rebootstrapped: Option<Instant>,
     not_before: Option<Instant>,
@@ -170,6 +174,7 @@ impl<W> Refresher<W> {
             is_bootstrapping: true,
             failed_rounds: 0,
             failing_since: None,
+            last_failure: None,
             rebootstrapped: None,
             not_before: None,
             rng,
@@ -199,6 +204,20 @@ impl<W> Refresher<W> {
         } else {
             self.loaded(topics, waiter, now);
         }
+    }
+
+    /// Why there is nothing yet: what the round under way has met with, and whom it has not heard of; or if it has just
+    /// begun, what the last one met with.
+    fn given_up(&mut self, waiter: W) {
+        let result = match &self.fetching {
+            _ if !self.is_bootstrapping => Ok(self.current.clone()),
+            Some(fetching) if !fetching.failures.is_empty() || self.last_failure.is_none() => {
+                let silent = fetching.candidates.iter().map(|node| format!("{node} has not answered yet"));
+                Err(combine(&fetching.failures, silent))
+            }
+            _ => Err(self.last_failure.clone().unwrap_or_else(|| combine(&[], std::iter::empty()))),
+        };
+        self.actions.push_back(Action::Answer { waiter, result });
     }
 
     /// Whether what is known of a topic is as good as an answer: it is there, is no older than the rules allow, and
@@ -334,6 +353,7 @@ impl<W> Refresher<W> {
         self.is_bootstrapping = after.nodes.is_empty();
         self.failed_rounds = 0;
         self.failing_since = None;
+        self.last_failure = None;
         self.not_before = None;
         self.publish(after);
         self.set_pace(&before, &fetching.topics, now);
@@ -368,7 +388,8 @@ impl<W> Refresher<W> {
     }
 
     fn failed(&mut self, fetching: Fetching<W>, now: Instant) {
-        let error = combine(&fetching.failures);
+        let error = combine(&fetching.failures, std::iter::empty());
+        self.last_failure = Some(error.clone());
         self.registry.metadata.failures.add(1);
         let is_closed = matches!(error, KrafkaError::Closed { .. });
         if is_closed {
@@ -470,18 +491,18 @@ fn unaware(node: &Node) -> KrafkaError {
 /// One error for a round in which every node failed. What ends the client is told before all else; that no retry can
 /// help, only if it is so for every node: one may be no broker, and the others be just starting.
 #[cold]
-fn combine(failures: &[KrafkaError]) -> KrafkaError {
+fn combine(failures: &[KrafkaError], silent: impl Iterator<Item = String>) -> KrafkaError {
     let worst = failures.iter().find(|failure| failure.is_fatal());
     let worst = worst.or_else(|| failures.iter().rfind(|failure| failure.is_retriable()));
-    let Some(last) = worst.or_else(|| failures.last()) else {
-        return KrafkaError::config("there is no bootstrap server to ask");
-    };
-    if failures.len() == 1 {
-        return last.clone();
+    let worst = worst.or_else(|| failures.last());
+    let told: Vec<String> = failures.iter().map(ToString::to_string).chain(silent).collect();
+    let all = format!("no broker can be asked for metadata: {}", told.join("; "));
+    match worst {
+        Some(only) if told.len() == 1 => only.clone(),
+        Some(worst) => worst.saying(all),
+        None if told.is_empty() => KrafkaError::config("there is no bootstrap server to ask"),
+        None => KrafkaError::timeout(all),
     }
-    let all = failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    let message = format!("no broker can be asked for metadata: {all}");
-    last.saying(message)
 }
 
 impl<W> Machine for Refresher<W> {
@@ -492,6 +513,7 @@ impl<W> Machine for Refresher<W> {
         match input {
             Input::Loaded { topics, waiter } => self.loaded(topics, waiter, now),
             Input::Needed { topics, waiter } => self.needed(topics, waiter, now),
+            Input::GivenUp { waiter } => self.given_up(waiter),
             Input::Doubted { topics } => {
                 self.used(&topics, now);
                 self.doubted(topics);

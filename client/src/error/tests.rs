@@ -78,3 +78,30 @@ fn a_network_error_tells_all_and_keeps_its_source() {
     assert_eq!(source.to_string(), said);
     assert_eq!(error.source().expect("the same").to_string(), said);
 }
+
+/// Told anew, an error keeps what it came from; one that came from nothing is what the new one comes from.
+#[test]
+fn an_error_that_is_told_anew_keeps_its_source() {
+    let decoding = io::Error::other("3 bytes are missing");
+    let malformed = KrafkaError::protocol_because(
+        ProtocolErrorKind::Malformed,
+        "it does not decode",
+        Arc::new(decoding) as Arc<dyn Error + Send + Sync>,
+    );
+    let source = |error: &KrafkaError| error.source().expect("a source").to_string();
+
+    let again = malformed.saying("no broker: it does not decode".into()).saying("gave up: it does not decode".into());
+    assert_eq!((again.to_string().as_str(), &*source(&again)), ("gave up: it does not decode", "3 bytes are missing"));
+
+    for error in [
+        KrafkaError::protocol(ProtocolErrorKind::NotKafka, "it speaks HTTP"),
+        KrafkaError::broker(ErrorCode::UNKNOWN_SERVER_ERROR, "asking"),
+        KrafkaError::timeout("no answer"),
+        KrafkaError::config("no port"),
+    ] {
+        assert!(error.source().is_none());
+        let again = error.saying("one".into()).saying("two".into());
+        assert!(again.to_string().starts_with("two"), "{again}");
+        assert_eq!(source(&again), error.to_string());
+    }
+}

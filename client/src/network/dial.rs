@@ -101,7 +101,7 @@ impl Dialer {
             None => None,
             Some((credentials, spelling)) => {
                 let begun = timeout_at(deadline.into(), credentials.begin(spelling, &node.host)).await;
-                Some(begun.map_err(|_| self.late(node, "no credentials"))??)
+                Some(begun.map_err(|_| self.uncredited(node, credentials))??)
             }
         };
         let mut stream = self.open(node, deadline).await?;
@@ -215,6 +215,16 @@ impl Dialer {
 
     fn with_ladder<T>(&self, use_it: impl FnOnce(&mut Ladder) -> T) -> T {
         use_it(&mut self.ladder.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whoever is to bring the credentials takes too long. The broker has nothing to do with it.
+    #[cold]
+    fn uncredited(&self, node: &Node, credentials: &Credentials) -> KrafkaError {
+        let (whom, within) = (credentials.provider(), self.config.connect_timeout);
+        KrafkaError::timeout(format!(
+            "connecting to {node}: {whom} gave no credentials within {within:?} (connect_timeout), so that the broker \
+             was not asked for anything: is it slow?"
+        ))
     }
 
     #[cold]

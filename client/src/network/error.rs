@@ -1,5 +1,6 @@
 //! [`CallError`]: why a request has no answer, and whether it may have taken effect all the same.
 
+use std::error::Error;
 use std::io;
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub(crate) fn late(what: &str, node: &Node, after: Duration) -> KrafkaError {
 
 /// The peer's bytes make no sense.
 #[cold]
-pub(crate) fn malformed(what: &str, node: &Node, why: impl std::fmt::Display) -> KrafkaError {
-    KrafkaError::protocol(ProtocolErrorKind::Malformed, format!("{what} at {node}: the answer does not decode: {why}"))
+pub(crate) fn malformed(what: &str, node: &Node, why: impl Into<Box<dyn Error + Send + Sync>>) -> KrafkaError {
+    let why = why.into();
+    let message = format!("{what} at {node}: the answer does not decode: {why}");
+    KrafkaError::protocol_because(ProtocolErrorKind::Malformed, message, why)
 }

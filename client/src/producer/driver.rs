@@ -190,9 +190,9 @@ fn refused(code: ErrorCode, node: &Node) -> KrafkaError {
 /// Adds the remedy to an error that says that the broker cannot give ids.
 #[cold]
 fn explained(error: KrafkaError) -> KrafkaError {
-    match error {
-        KrafkaError::Protocol { kind, message } => KrafkaError::protocol(kind, format!("{message}{REMEDY}")),
-        error => error,
+    match &error {
+        KrafkaError::Protocol { message, .. } => error.saying(format!("{message}{REMEDY}")),
+        _ => error,
     }
 }
 

@@ -11,6 +11,8 @@ use krafka::{
 };
 use krafka_protocol::{AnyResponse, Bytes};
 
+use tokio::time::sleep;
+
 use super::{assert_says, client};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -201,6 +203,31 @@ async fn a_provider_that_hangs_is_asked_again_after_a_minute() {
     builder.connect().await.expect("the second token is right");
 
     assert!((60..80).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+/// AU-10: nothing is blamed on the broker, which was not asked for anything.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_slow_is_told() {
+    struct Slow;
+    impl TokenProvider for Slow {
+        fn token(&self) -> ProvidingToken<'_> {
+            Box::pin(async {
+                sleep(20 * SECOND).await;
+                Ok(BearerToken::new("t0ken"))
+            })
+        }
+
+        fn name(&self) -> String {
+            "the vault".to_owned()
+        }
+    }
+    let fake = bearing().start_on_pipes();
+
+    let builder = client(&fake).sasl_oauthbearer(Slow).connect_timeout(4 * SECOND).bootstrap_timeout(5 * SECOND);
+    let error = builder.connect().await.expect_err("it takes too long");
+
+    assert_says(&error, &["the vault gave no credentials within 4s", "is it slow"]);
+    assert!(!error.to_string().contains("Kafka listener"), "{error}");
 }
 
 /// It panics for ever: the error says so, and not what it said.

@@ -50,6 +50,38 @@ async fn when_all_are_down_the_error_names_them_all() {
     assert!(error.is_retriable());
 }
 
+/// CB-03: a firewall that drops, at all of them. The time ends in the middle of the first round, of which is told what
+/// is known.
+#[tokio::test(start_paused = true)]
+async fn when_all_are_silent_the_error_says_so_of_each() {
+    let fake = FakeCluster::builder().nodes(3).start_on_pipes();
+    fake.when(ApiKey::ApiVersions).forever().silence();
+
+    let error = refused(client(&fake), Duration::from_secs(15)).await;
+
+    for address in fake.bootstrap().split(',') {
+        assert_says(&error, &[address]);
+    }
+    assert_says(&error, &["gave up after 15s", "no answer within 3s", "has not answered yet"]);
+    let source = error.source().expect("the last failure");
+    assert!(source.to_string().contains("no answer within 3s"), "{source}");
+    assert!(matches!(source.downcast_ref(), Some(KrafkaError::Timeout { .. })), "{source:?}");
+}
+
+/// CB-03: what is known of some is told, though others are silent.
+#[tokio::test(start_paused = true)]
+async fn a_known_cause_is_told_beside_silent_servers() {
+    let fake = FakeCluster::builder().nodes(5).start_on_pipes();
+    fake.crash(5);
+    fake.when(ApiKey::ApiVersions).forever().silence();
+
+    let error = refused(client(&fake), Duration::from_secs(15)).await;
+
+    let down = fake.bootstrap().split(',').next_back().expect("five servers").to_owned();
+    assert_says(&error, &[&down, "refused"]);
+    assert!(error.source().is_some());
+}
+
 /// Applications start before their clusters.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_comes_up_late_is_found() {

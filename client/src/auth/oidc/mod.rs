@@ -262,6 +262,13 @@ impl TokenProvider for Oidc {
             Ok::<_, TokenError>(extensions.iter().fold(token, |token, (name, value)| token.extension(name, value)))
         })
     }
+
+    fn name(&self) -> String {
+        match self.ready() {
+            Ok(ready) => format!("the token endpoint {}", ready.endpoint),
+            Err(_) => "the token endpoint".to_owned(),
+        }
+    }
 }
 
 /// Secrets are not shown.
