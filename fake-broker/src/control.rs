@@ -1,6 +1,6 @@
 //! What an operator does to a cluster, or fate: topics come and go, leaders move, nodes die and return.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use krafka_protocol::records::Batch;
 use krafka_protocol::{Str, Uuid};
@@ -9,7 +9,6 @@ use crate::coordinators::{self, Spread};
 use crate::groups::{self, share};
 use crate::handlers::sessions::FetchSessions;
 use crate::log::Appended;
-use crate::partition::REPLICA_LAG_TIME_MAX;
 use crate::purgatory::WaitKey;
 use crate::state::State;
 use crate::timers::Timer;
@@ -69,11 +68,11 @@ impl State {
 
     /// Appends a batch that was found valid to a partition, and lets those who wait for it know.
     pub(crate) fn append(&mut self, topic: Uuid, index: i32, batch: &Batch, now: Instant) -> Option<Appended> {
-        let now_ms = self.clock.millis(now);
+        let (now_ms, limit) = (self.clock.millis(now), self.replica_lag_time_max());
         let found = self.topics.by_id_mut(topic)?;
         let partition = found.partitions.get_mut(usize::try_from(index).ok()?)?;
         let appended = partition.append(batch, &found.settings, now_ms, now);
-        if let Some(due) = partition.arm_shrink() {
+        if let Some(due) = partition.arm_shrink(limit, now) {
             self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
         }
         self.wake_partition(topic, index);
@@ -89,17 +88,23 @@ impl State {
         }
     }
 
+    /// How long a replica may lag before it is out of sync: `replica.lag.time.max.ms`.
+    fn replica_lag_time_max(&self) -> Duration {
+        self.broker_millis("replica.lag.time.max.ms", 30_000)
+    }
+
     /// Throws replicas out of sync that have lagged too long.
     pub(crate) fn shrink_isr(&mut self, topic: Uuid, index: i32, now: Instant) {
         let leader = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)?.leader);
+        let limit = self.replica_lag_time_max();
         if !self.may_shrink(leader) {
             // It tries again, as a leader does that gets no answer.
-            self.timers.set(now + REPLICA_LAG_TIME_MAX, Timer::ShrinkIsr { topic, partition: index });
+            self.timers.set(now + limit, Timer::ShrinkIsr { topic, partition: index });
             return;
         }
         let Some(found) = self.topics.by_id_mut(topic).and_then(|topic| topic.partition_mut(index)) else { return };
-        let has_shrunk = found.shrink_isr(now);
-        if let Some(due) = found.arm_shrink() {
+        let has_shrunk = found.shrink_isr(limit, now);
+        if let Some(due) = found.arm_shrink(limit, now) {
             self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
         }
         if has_shrunk {
@@ -107,8 +112,8 @@ impl State {
         }
     }
 
-    /// Makes a follower stop fetching, or catch up again.
-    pub(crate) fn set_lag(&mut self, topic: &str, index: i32, node: i32, lags: bool) -> bool {
+    /// Makes a follower stop fetching, since this moment or the next write, or catch up again.
+    pub(crate) fn set_lag(&mut self, topic: &str, index: i32, node: i32, lags: bool, since: Option<Instant>) -> bool {
         let is_up = self.nodes.is_up(node);
         let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) else { return false };
         let Some(partition) = self.topics.partition_mut(topic, index) else { return false };
@@ -116,7 +121,7 @@ impl State {
             return false;
         }
         if lags {
-            partition.hold(node);
+            partition.hold(node, since);
         } else {
             partition.release(node, is_up);
         }
@@ -126,7 +131,10 @@ impl State {
 
     /// Follows up on a change of leader: waiting requests look again, and what the partition coordinates moves with it.
     pub(crate) fn leader_changed(&mut self, topic: &str, index: i32, now: Instant) {
-        self.mind_followers();
+        if let Some(partition) = self.topics.partition_mut(topic, index) {
+            partition.forgive_lag(now);
+        }
+        self.mind_followers(Some(now));
         if let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) {
             share::leader_changed(self, id, index);
             self.wake_partition(id, index);
@@ -158,7 +166,7 @@ impl State {
         }
         let live = self.nodes.live_ids();
         self.change_partitions(
-            |partition, settings| partition.node_died(node, settings.unclean_leader_election, &live),
+            |partition, settings| partition.node_died(node, settings.unclean_leader_election, &live, now),
             now,
         );
     }

@@ -1,8 +1,10 @@
-//! Links between nodes: what the cluster does when two of its nodes cannot reach each other.
+//! Links between nodes: what the cluster does when two of its nodes cannot reach each other, or one of them is paused.
 //!
 //! ```text
-//!   follower ✕ leader        the follower stops, and is out of sync after 30 s, if the leader can say so
-//!   node ✕ controller        it learns nothing more; after 9 s the others go on without it, and leaders move
+//!   follower ✕ leader        the follower stops, and is out of sync after `replica.lag.time.max.ms`, if the leader
+//!                            can say so
+//!   node ✕ controller        it learns nothing more; after `broker.session.timeout.ms` the others go on without it,
+//!                            and leaders move
 //!   controller ✕ majority    after 2 s another node is the controller
 //!   coordinator ✕ leader     a transaction that is decided waits with its marker
 //! ```
@@ -20,9 +22,6 @@ use crate::state::State;
 use crate::timers::Timer;
 use crate::transactions;
 
-/// How long a broker may be silent before it is fenced: Kafka's default of `broker.session.timeout.ms`.
-const BROKER_SESSION_TIMEOUT: Duration = Duration::from_secs(9);
-
 /// How long a controller leads that no majority fetches from: Kafka's default of `controller.quorum.fetch.timeout.ms`.
 const QUORUM_FETCH_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -39,17 +38,6 @@ pub(crate) struct Links {
     alone_since: Option<Instant>,
 }
 
-impl Links {
-    /// Whether two nodes cannot reach each other.
-    pub(crate) fn are_cut(&self, a: i32, b: i32) -> bool {
-        self.cut.contains(&(a.min(b), a.max(b)))
-    }
-
-    fn are_well(&self) -> bool {
-        self.cut.is_empty() && self.held.is_empty() && self.lost.is_empty()
-    }
-}
-
 impl State {
     /// Cuts these links between nodes, and no others.
     pub(crate) fn cut_links(&mut self, cut: BTreeSet<(i32, i32)>, now: Instant) {
@@ -59,15 +47,27 @@ impl State {
         }
     }
 
+    /// Whether two nodes do not hear each other: the link is cut, or one of them is paused.
+    pub(crate) fn are_apart(&self, a: i32, b: i32) -> bool {
+        let is_paused = self.nodes.is_paused(a) || self.nodes.is_paused(b);
+        a != b && (is_paused || self.links.cut.contains(&(a.min(b), a.max(b))))
+    }
+
+    /// Whether all nodes hear each other, and there is nothing left of a time when they did not.
+    fn all_is_well(&self) -> bool {
+        let links = &self.links;
+        links.cut.is_empty() && links.held.is_empty() && links.lost.is_empty() && !self.nodes.has_paused()
+    }
+
     /// Follows up on links that are cut, and on nodes and leaders that changed meanwhile.
     pub(crate) fn mind_links(&mut self, now: Instant) {
-        if self.links.are_well() {
+        if self.all_is_well() {
             return;
         }
         self.mind_controller(now);
         let controller = self.nodes.controller();
         for node in self.nodes.ids() {
-            let is_lost = self.nodes.is_running(node) && node != controller && self.links.are_cut(node, controller);
+            let is_lost = self.nodes.is_running(node) && node != controller && self.are_apart(node, controller);
             if is_lost {
                 self.lose(node, now);
             } else if let Some((_, is_frozen)) = self.links.lost.remove(&node) {
@@ -79,14 +79,14 @@ impl State {
                 }
             }
         }
-        self.mind_followers();
+        self.mind_followers(Some(now));
         self.finish_reassignments(now);
         transactions::tell_all(self, now);
     }
 
-    /// Stops the followers whose leader is out of reach, and lets the others go on.
-    pub(crate) fn mind_followers(&mut self) {
-        if self.links.are_well() {
+    /// Stops the followers whose leader is out of reach, since this moment or the next write, and lets the others go on.
+    pub(crate) fn mind_followers(&mut self, since: Option<Instant>) {
+        if self.all_is_well() {
             return;
         }
         let mut held = BTreeSet::new();
@@ -96,7 +96,7 @@ impl State {
                 for &node in &partition.replicas {
                     let key = (topic.id, index, node);
                     let was_held = self.links.held.contains(&key);
-                    let is_cut = partition.leader.is_some_and(|leader| self.links.are_cut(leader, node));
+                    let is_cut = partition.leader.is_some_and(|leader| self.are_apart(leader, node));
                     if is_cut && (was_held || !partition.is_held(node)) {
                         held.insert(key);
                     }
@@ -110,16 +110,16 @@ impl State {
         }
         self.links.held = held;
         for (topic, index, node) in stopped {
-            self.set_lag(&topic, index, node, true);
+            self.set_lag(&topic, index, node, true, since);
         }
         for (topic, index, node) in freed {
-            self.set_lag(&topic, index, node, false);
+            self.set_lag(&topic, index, node, false, since);
         }
     }
 
     /// Whether a partition's leader can tell the controller who is in sync.
     pub(crate) fn may_shrink(&self, leader: Option<i32>) -> bool {
-        leader.is_none_or(|leader| !self.links.are_cut(leader, self.nodes.controller()))
+        leader.is_none_or(|leader| !self.are_apart(leader, self.nodes.controller()))
     }
 
     /// Elects another controller when a majority has not reached this one for too long.
@@ -149,7 +149,7 @@ impl State {
         let voters = self.voters();
         let reached = voters
             .iter()
-            .filter(|&&other| other == node || self.nodes.is_running(other) && !self.links.are_cut(node, other));
+            .filter(|&&other| other == node || self.nodes.is_running(other) && !self.are_apart(node, other));
         2 * reached.count() > voters.len()
     }
 
@@ -166,10 +166,10 @@ impl State {
                 (now, is_frozen)
             }
         };
-        let due = since + BROKER_SESSION_TIMEOUT;
+        let due = since + self.broker_millis("broker.session.timeout.ms", 9_000);
         if now < due {
             self.timers.set(due, Timer::Links);
-        } else if self.nodes.is_up(node) {
+        } else if self.nodes.is_up(node) && self.has_majority(self.nodes.controller()) {
             self.go_on_without(node, now);
             self.nodes.change(node, |node| node.fenced = true);
         }

@@ -186,6 +186,11 @@ impl Nodes {
         self.nodes.get(&id).is_some_and(|node| node.paused)
     }
 
+    /// Whether any node is paused.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.nodes.values().any(|node| node.paused)
+    }
+
     /// Whether the others do not tell of a node.
     pub(crate) fn is_hidden(&self, id: i32) -> bool {
         self.nodes.get(&id).is_some_and(|node| node.hidden)

@@ -94,7 +94,8 @@ pub enum Operation {
     },
     /// Brings a node back up.
     Restart { node: i32 },
-    /// Stops a node in its tracks, as SIGSTOP does: its connections stay, and nothing is read or answered.
+    /// Stops a node in its tracks, as SIGSTOP does: its connections stay, and nothing is read or answered. It lags behind
+    /// those that it follows, and after `broker.session.timeout.ms` the others go on without it.
     Pause { node: i32 },
     /// Lets a paused node go on.
     Resume { node: i32 },
@@ -205,10 +206,12 @@ impl Cluster {
             Operation::Pause { node } => {
                 known(&self.state, *node)?;
                 self.state.nodes.change(*node, |node| node.paused = true);
+                self.state.mind_links(now);
             }
             Operation::Resume { node } => {
                 known(&self.state, *node)?;
                 self.state.nodes.change(*node, |node| node.paused = false);
+                self.state.mind_links(now);
                 self.resume(*node, now);
             }
             other => self.state.operate(other, now)?,
@@ -278,12 +281,12 @@ impl State {
                 self.delete_records(id, *partition, before);
             }
             Operation::Lag { topic, partition, node } => {
-                if !self.set_lag(topic, *partition, *node, true) {
+                if !self.set_lag(topic, *partition, *node, true, Some(now)) {
                     return Err(format!("node {node} does not follow the leader of {topic}-{partition}"));
                 }
             }
             Operation::CatchUp { topic, partition, node } => {
-                if !self.set_lag(topic, *partition, *node, false) {
+                if !self.set_lag(topic, *partition, *node, false, Some(now)) {
                     return Err(format!("node {node} has no replica of {topic}-{partition}"));
                 }
                 self.finish_reassignments(now);

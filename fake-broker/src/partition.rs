@@ -19,9 +19,6 @@ use crate::eligible::Eligible;
 use crate::log::{Appended, Log};
 use crate::topics::TopicSettings;
 
-/// How long a replica may lag before it is out of sync: Kafka's default of `replica.lag.time.max.ms`.
-pub(crate) const REPLICA_LAG_TIME_MAX: Duration = Duration::from_secs(30);
-
 /// A partition: see the module's page.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
@@ -58,8 +55,9 @@ pub(crate) struct Replica {
     pub(crate) high_watermark: i64,
     /// Whether it stays where it is although its node is up.
     held: bool,
-    /// Since when the leader has more than it.
-    behind_since: Option<Instant>,
+    /// When it was in step last, or its leader began to lead: it lags since then if it lacks anything. None until
+    /// something is written, if it was not in step from the beginning.
+    since: Option<Instant>,
 }
 
 impl Partition {
@@ -75,7 +73,7 @@ impl Partition {
             Self { isr, replicas, leader, leader_epoch: 0, log, eligible, rules, shrink_due: None, behind };
         let dead: Vec<_> = partition.replicas.iter().copied().filter(|replica| !live.contains(replica)).collect();
         for node in dead {
-            partition.leave_behind(node, false);
+            partition.leave_behind(node, false, None);
         }
         partition
     }
@@ -84,7 +82,7 @@ impl Partition {
     pub(crate) fn append(&mut self, batch: &Batch, settings: &TopicSettings, now_ms: i64, now: Instant) -> Appended {
         let appended = self.log.append(batch, settings, now_ms);
         for replica in self.behind.values_mut() {
-            replica.behind_since.get_or_insert(now);
+            replica.since.get_or_insert(now);
         }
         self.commit();
         appended
@@ -139,7 +137,7 @@ impl Partition {
             end_offset: self.log.end_offset(),
             high_watermark: self.log.high_watermark(),
             held: false,
-            behind_since: None,
+            since: None,
         };
         self.replicas.contains(&node).then(|| self.behind.get(&node).copied().unwrap_or_else(in_step))
     }
@@ -155,10 +153,9 @@ impl Partition {
         self.behind.get(&node).is_some_and(|replica| replica.held)
     }
 
-    /// Makes a follower stop fetching. It stays in sync until something is written and
-    /// [`REPLICA_LAG_TIME_MAX`] has passed.
-    pub(crate) fn hold(&mut self, node: i32) {
-        self.leave_behind(node, true);
+    /// Makes a follower stop fetching. It stays in sync until it lacks something and has lagged for too long.
+    pub(crate) fn hold(&mut self, node: i32, since: Option<Instant>) {
+        self.leave_behind(node, true, since);
     }
 
     /// Lets a held follower, whose node `is_up` or not, catch up, and be in sync again.
@@ -171,11 +168,10 @@ impl Partition {
         }
     }
 
-    /// Throws those out of the in-sync replicas that have lagged for too long. Says if there were any.
-    pub(crate) fn shrink_isr(&mut self, now: Instant) -> bool {
-        let is_late = |replica: &Replica| {
-            replica.behind_since.is_some_and(|since| now.saturating_duration_since(since) >= REPLICA_LAG_TIME_MAX)
-        };
+    /// Throws those out of the in-sync replicas that have lagged for longer than `limit`. Says if there were any.
+    pub(crate) fn shrink_isr(&mut self, limit: Duration, now: Instant) -> bool {
+        let end = self.log.end_offset();
+        let is_late = |it: &Replica| it.end_offset < end && it.since.is_some_and(|since| since + limit <= now);
         let late: Vec<_> = self.behind.iter().filter(|(_, replica)| is_late(replica)).map(|(&node, _)| node).collect();
         self.shrink_due = None;
         let before = self.isr.len();
@@ -186,12 +182,20 @@ impl Partition {
         self.isr.len() < before
     }
 
-    /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet.
-    pub(crate) fn arm_shrink(&mut self) -> Option<Instant> {
+    /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet. A leader looks twice
+    /// in the time that a replica may lag, as Kafka's does.
+    pub(crate) fn arm_shrink(&mut self, limit: Duration, now: Instant) -> Option<Instant> {
         // Without a leader nobody throws anybody out, however late it is: the moment would come again and again.
         let behind = self.behind.iter().filter(|_| self.leader.is_some());
         let lagging = behind.filter(|(node, _)| self.isr.contains(node) && Some(**node) != self.leader);
-        let due = lagging.filter_map(|(_, replica)| replica.behind_since).min().map(|it| it + REPLICA_LAG_TIME_MAX);
+        let end = self.log.end_offset();
+        let since =
+            lagging.filter(|(_, replica)| replica.end_offset < end).filter_map(|(_, replica)| replica.since).min();
+        let due = since.map(|since| {
+            let (first, step) = (since + limit, limit / 2);
+            let missed = now.saturating_duration_since(first).as_nanos() / step.as_nanos().max(1);
+            if now < first { first } else { first + step * u32::try_from(missed + 1).unwrap_or(u32::MAX) }
+        });
         let is_news = due != self.shrink_due;
         self.shrink_due = due;
         due.filter(|_| is_news)
@@ -211,6 +215,11 @@ impl Partition {
     pub(crate) fn forget_strangers(&mut self) {
         let replicas = &self.replicas;
         self.behind.retain(|node, _| replicas.contains(node));
+    }
+
+    /// Lets a leader that is new give its followers all the time that they may lag.
+    pub(crate) fn forgive_lag(&mut self, now: Instant) {
+        self.behind.values_mut().for_each(|replica| replica.since = Some(now));
     }
 
     /// Raises the leader epoch without a change of leader, as a controller does when it re-elects the same one.
@@ -234,11 +243,11 @@ impl Partition {
 
     /// Takes a dead node out of the in-sync replicas and elects another leader of `live` ones if it led, if `unclean`
     /// from those out of sync, too. Says if the leader changed.
-    pub(crate) fn node_died(&mut self, node: i32, unclean: bool, live: &BTreeSet<i32>) -> bool {
+    pub(crate) fn node_died(&mut self, node: i32, unclean: bool, live: &BTreeSet<i32>, now: Instant) -> bool {
         if !self.replicas.contains(&node) {
             return false;
         }
-        self.leave_behind(node, self.behind.get(&node).is_some_and(|replica| replica.held));
+        self.leave_behind(node, self.is_held(node), Some(now));
         let isr: Vec<i32> = self.isr.iter().copied().filter(|replica| *replica != node).collect();
         // Where nobody is eligible the last in-sync replica stays in the set: only it has everything.
         if !isr.is_empty() || self.rules.knows_eligible {
@@ -312,9 +321,9 @@ impl Partition {
     }
 
     /// Notes how far a replica is that does not fetch any more.
-    fn leave_behind(&mut self, node: i32, held: bool) {
+    fn leave_behind(&mut self, node: i32, held: bool, since: Option<Instant>) {
         let Some(replica) = self.replica(node) else { return };
-        self.behind.insert(node, Replica { held, ..replica });
+        self.behind.insert(node, Replica { held, since: replica.since.or(since), ..replica });
     }
 
     fn change_leader(&mut self, leader: Option<i32>) {
@@ -382,7 +391,7 @@ mod tests {
     fn the_next_live_replica_leads_at_a_higher_epoch() {
         let mut partition = partition();
 
-        assert!(partition.node_died(1, false, &nodes(&[2, 3])));
+        assert!(partition.node_died(1, false, &nodes(&[2, 3]), Instant::now()));
 
         assert_eq!((partition.leader, partition.leader_epoch, partition.isr), (Some(2), 1, vec![2, 3]));
     }
@@ -391,7 +400,7 @@ mod tests {
     fn the_last_replica_in_sync_is_the_only_one_that_may_lead_again() {
         let mut partition = partition();
         for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
-            partition.node_died(node, false, &nodes(live));
+            partition.node_died(node, false, &nodes(live), Instant::now());
         }
         assert_eq!((partition.leader, partition.isr.clone()), (None, vec![3]));
 
@@ -405,7 +414,7 @@ mod tests {
     #[test]
     fn a_follower_that_is_back_is_in_sync_but_does_not_lead() {
         let mut partition = partition();
-        partition.node_died(1, false, &nodes(&[2, 3]));
+        partition.node_died(1, false, &nodes(&[2, 3]), Instant::now());
 
         assert!(!partition.node_returned(1, true, false, &nodes(&[1, 2, 3])));
 
@@ -416,11 +425,11 @@ mod tests {
     #[test]
     fn who_is_eligible_leads_where_nobody_is_in_sync() {
         let mut partition = with_eligible();
-        partition.node_died(1, false, &nodes(&[2, 3]));
+        partition.node_died(1, false, &nodes(&[2, 3]), Instant::now());
         assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![2, 3], vec![]));
-        partition.node_died(2, false, &nodes(&[3]));
+        partition.node_died(2, false, &nodes(&[3]), Instant::now());
         assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![3], vec![2]));
-        partition.node_died(3, false, &nodes(&[]));
+        partition.node_died(3, false, &nodes(&[]), Instant::now());
         assert_eq!((partition.leader, partition.isr.clone()), (None, vec![]));
         assert_eq!((&partition.eligible.replicas[..], &partition.eligible.last_known[..]), (&[2, 3][..], &[3][..]));
 
@@ -437,7 +446,7 @@ mod tests {
     fn of_those_that_died_only_the_last_leader_leads_again() {
         let mut partition = with_eligible();
         for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
-            partition.node_died(node, false, &nodes(live));
+            partition.node_died(node, false, &nodes(live), Instant::now());
         }
 
         assert!(!partition.node_returned(2, true, false, &nodes(&[2])));

@@ -67,7 +67,7 @@ impl State {
         partition.replicas.clone_from(&reassignment.target);
         partition.replicas.extend(reassignment.removing());
         for node in reassignment.adding() {
-            partition.hold(node);
+            partition.hold(node, Some(now));
         }
         self.reassignments.ongoing.insert((topic, index), reassignment);
         self.finish_reassignments(now);

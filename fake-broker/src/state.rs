@@ -156,7 +156,7 @@ impl State {
         let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live, rules)).collect();
         let internal = coordinators::is_internal(&name);
         self.topics.insert(Topic { id, name, internal, settings, partitions });
-        self.mind_followers();
+        self.mind_followers(None);
         id
     }
 

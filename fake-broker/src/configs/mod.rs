@@ -12,6 +12,7 @@
 //! others are validated, kept and shown.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use krafka_protocol::{ErrorCode, Str};
 
@@ -128,6 +129,12 @@ impl State {
     /// A number that all brokers have.
     pub(crate) fn broker_number(&self, name: &str) -> Option<i64> {
         self.broker_value(name)?.trim().parse().ok()
+    }
+
+    /// A time that all brokers have. Versions without the config have Kafka's default.
+    pub(crate) fn broker_millis(&self, name: &str, default: u64) -> Duration {
+        let set = self.broker_number(name).and_then(|millis| u64::try_from(millis).ok());
+        Duration::from_millis(set.unwrap_or(default))
     }
 
     /// The settings of a topic for which `given` was set.

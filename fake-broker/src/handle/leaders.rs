@@ -51,8 +51,8 @@ impl FakeCluster {
     }
 
     /// Makes a follower stop fetching from its leader, as if its disk hung: it serves what it has, and holds the high
-    /// watermark back, until it is thrown out of the in-sync replicas 30 s (`replica.lag.time.max.ms`) after the leader
-    /// got more. If it is made the leader then, what it lacks is lost for everyone: an unclean election.
+    /// watermark back, until it lacks something and is thrown out of the in-sync replicas, 30 s
+    /// (`replica.lag.time.max.ms`) after it stopped. If it is made the leader then, what it lacks is lost for everyone: an unclean election.
     ///
     /// **Unstable:** may change in any release.
     ///
@@ -60,7 +60,7 @@ impl FakeCluster {
     ///
     /// If the node has no replica of the partition, or leads it.
     pub fn lag(&self, node: i32, topic: &str, partition: i32) {
-        let lags = self.control(|state, _| state.set_lag(topic, partition, node, true));
+        let lags = self.control(|state, now| state.set_lag(topic, partition, node, true, Some(now)));
         assert!(lags, "node {node} does not follow the leader of {topic}-{partition}");
     }
 
@@ -73,7 +73,7 @@ impl FakeCluster {
     /// If the node has no replica of the partition.
     pub fn catch_up(&self, node: i32, topic: &str, partition: i32) {
         let follows = self.control(|state, now| {
-            let follows = state.set_lag(topic, partition, node, false);
+            let follows = state.set_lag(topic, partition, node, false, Some(now));
             state.finish_reassignments(now);
             follows
         });

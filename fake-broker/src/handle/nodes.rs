@@ -64,8 +64,8 @@ impl FakeCluster {
     }
 
     /// Stops a node in its tracks, as SIGSTOP does: its connections stay open, and nothing is read or answered until
-    /// [`resume`](Self::resume). Its partitions stay with it, as in Kafka until `broker.session.timeout.ms` is over;
-    /// the other nodes' timers go on.
+    /// [`resume`](Self::resume). What it follows it lags behind. It leads and coordinates what it did until
+    /// `broker.session.timeout.ms` (9 s) is over: then the others go on without it.
     ///
     /// **Unstable:** may change in any release.
     ///

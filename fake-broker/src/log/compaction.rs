@@ -110,7 +110,8 @@ impl Log {
     fn clean(&mut self, range: Cleanable, settings: &TopicSettings, now_ms: i64) {
         self.merge_segments(range.end_offset, settings.segment_bytes);
         let after = self.batches.partition_point(|batch| batch.base_offset < range.end_offset);
-        let aborted = aborted(&self.batches[..after]);
+        // Their marks may lie beyond what is cleaned.
+        let aborted = aborted(&self.batches);
         let round = Round {
             latest: latest_offsets(&self.batches[..after], range.first_dirty_offset, &aborted),
             aborted,

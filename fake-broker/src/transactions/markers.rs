@@ -63,7 +63,7 @@ pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
         .into_iter()
         .filter(|(topic, index)| {
             let leader = state.topics.partition(topic, *index).and_then(|partition| partition.leader);
-            !leader.is_some_and(|leader| state.links.are_cut(leader, coordinator_node))
+            !leader.is_some_and(|leader| state.are_apart(leader, coordinator_node))
                 && is_told(state, &marker, topic, *index, now)
         })
         .collect();

@@ -105,6 +105,23 @@ fn aborted_records_go_and_their_mark_stays() {
     });
 }
 
+/// The mark may lie behind all that can be cleaned yet. Found by the laws.
+#[test]
+fn mark_behind_what_is_cleaned_counts() {
+    run_on_brisk(async |target| {
+        let mut table = table(&target, &[]).await;
+        table.write(&[("k1", Some("kept"))]).await;
+        table.producer.finish(PLAIN_END, true).await;
+        table.write(&[("k1", Some("aborted"))]).await;
+        table.dirt("k9", "x").await;
+        table.producer.finish(PLAIN_END, false).await;
+
+        table.until(&["0 k1=kept", "3 k9=x"]).await;
+
+        assert_eq!(table.marks().await, [(1, false), (4, false)]);
+    });
+}
+
 /// KIP-534. A mark whose transaction left nothing gets a horizon, and goes after it; so does what readers are told.
 #[test]
 fn mark_of_an_aborted_transaction_goes_after_its_horizon() {

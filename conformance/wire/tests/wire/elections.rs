@@ -21,7 +21,7 @@ async fn followed(target: &Target) -> Topic {
 }
 
 /// Makes a node the leader, with the other one as its follower, and waits until both know it.
-async fn lead(target: &Target, topic: &Topic, node: i32) {
+pub(crate) async fn lead(target: &Target, topic: &Topic, node: i32) {
     let replicas = if node == 1 { [1, 2] } else { [2, 1] };
     let mut wire = target.node(node).await;
     assert_eq!(reassign(&mut wire, &topic.name, 0, Some(&replicas)).await.0, "NONE");
@@ -63,7 +63,7 @@ fn fetch(topic: &Topic, offset: i64, believed: i32, last: i32) -> FetchRequest {
 }
 
 /// The hint of an answer: its error, the leader and its epoch.
-fn hint(data: &PartitionData) -> (&'static str, i32, i32) {
+pub(crate) fn hint(data: &PartitionData) -> (&'static str, i32, i32) {
     (error(data.error_code), data.current_leader.leader_id, data.current_leader.leader_epoch)
 }
 

@@ -1,16 +1,15 @@
-//! Leaders that move and nodes that die, on a fake of three nodes.
+//! Leaders that move and nodes that die.
 
 use krafka_fake_broker::{Clock, FakeCluster, FakeClusterBuilder, TokioClock};
 use krafka_protocol::api::describe_topic_partitions::{DescribeTopicPartitionsRequest, TopicRequest};
-use krafka_protocol::api::fetch::{FetchRequest, PartitionData};
+use krafka_protocol::api::fetch::FetchRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
-use krafka_protocol::api::offset_for_leader_epoch::{
-    OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
-};
 use krafka_protocol::api::produce::ProduceRequest;
 
-use crate::records::{base_offsets, batch, error, fetch_request, only, produce_request, written};
-use crate::target::{Target, Topic, Wire, on_fake};
+use crate::elections::{hint, lead};
+use crate::mortals::{comes, partition, run_on_mortals};
+use crate::records::{base_offsets, batch, error, fetch_request, only, produce, produce_request, written};
+use crate::target::{Target, Topic, Wire, on_fake, run_on_three};
 
 pub(crate) fn three() -> FakeClusterBuilder {
     FakeCluster::builder().nodes(3).topic("orders", 1)
@@ -33,56 +32,68 @@ fn believing(topic: &Topic, epoch: i32) -> FetchRequest {
     request
 }
 
-/// The hint of an answer.
-fn hint(data: &PartitionData) -> (&'static str, i32, i32) {
-    (error(data.error_code), data.current_leader.leader_id, data.current_leader.leader_epoch)
+/// Who leads a topic's partition, as this node knows it, and in which epoch.
+async fn led(wire: &mut Wire, topic: &Topic) -> (i32, i32) {
+    let partition = partition(wire, &topic.name).await;
+    (partition.leader_id, partition.leader_epoch)
+}
+
+/// Who is in sync, as this node knows it.
+pub(crate) async fn in_sync(wire: &mut Wire, topic: &Topic) -> Vec<i32> {
+    let mut nodes = partition(wire, &topic.name).await.isr_nodes.to_vec();
+    nodes.sort_unstable();
+    nodes
 }
 
 /// LE-01, KIP-951.
 #[test]
 fn wrong_leader_says_who_leads_from_version_10_on() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
-        fake.move_leader("orders", 0, 2);
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[1, 2]).await;
+        lead(&target, &topic, 2).await;
         let mut wire = target.node(1).await;
         let request = produce_request(&topic, -1, Some(batch(&["a"])));
         let old = wire.call(request.clone(), 9).await;
         let new = wire.call(request, 10).await;
 
         assert_eq!(error(old.responses[0].partition_responses[0].error_code), "NOT_LEADER_OR_FOLLOWER");
-        let told = &new.responses[0].partition_responses[0];
-        assert_eq!((told.current_leader.leader_id, told.current_leader.leader_epoch), (2, 1));
-        let endpoint = &new.node_endpoints[0];
-        assert_eq!((endpoint.node_id, &*endpoint.host, endpoint.port), (2, "broker-2", 9092));
-        assert_eq!(new.node_endpoints.len(), 1);
+        let told = &new.responses[0].partition_responses[0].current_leader;
+        assert_eq!((told.leader_id, told.leader_epoch), led(&mut wire, &topic).await);
+        assert_eq!(told.leader_id, 2);
+        let brokers = metadata(&mut wire, &topic.name).await.brokers;
+        let at = brokers.iter().find(|broker| broker.node_id == 2).expect("the leader");
+        let endpoints: Vec<_> =
+            new.node_endpoints.iter().map(|it| (it.node_id, &it.host, it.port, it.rack.as_ref())).collect();
+        assert_eq!(endpoints, [(2, &at.host, at.port, at.rack.as_ref())]);
     });
 }
 
 /// LE-05, LE-06. A follower that is in step serves consumers that say where they are (KIP-392).
 #[test]
 fn old_leader_fences_old_epochs_and_serves_as_a_follower() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[1, 2]).await;
         written(&mut target.node(1).await, &topic, batch(&["a"])).await;
-        fake.move_leader("orders", 0, 2);
+        lead(&target, &topic, 2).await;
         let mut wire = target.node(1).await;
+        let (_, epoch) = led(&mut wire, &topic).await;
 
-        let fenced = wire.call(believing(&topic, 0), 16).await;
+        let fenced = wire.call(believing(&topic, epoch - 1), 16).await;
         assert_eq!(fenced.node_endpoints[0].node_id, 2);
-        assert_eq!(hint(&only(fenced)), ("FENCED_LEADER_EPOCH", 2, 1));
-        let before = wire.call(believing(&topic, 0), 15).await;
+        assert_eq!(hint(&only(fenced)), ("FENCED_LEADER_EPOCH", 2, epoch));
+        let before = wire.call(believing(&topic, epoch - 1), 15).await;
         assert_eq!(hint(&only(before)), ("FENCED_LEADER_EPOCH", -1, -1), "hints came in version 16");
-        assert_eq!(base_offsets(&only(wire.call(believing(&topic, 1), 11).await)), [0]);
-        assert_eq!(error(only(wire.call(believing(&topic, 1), 10).await).error_code), "NOT_LEADER_OR_FOLLOWER");
+        // It is a follower once it has fetched from the leader.
+        comes(vec![0], async || base_offsets(&only(wire.call(believing(&topic, epoch), 11).await))).await;
+        assert_eq!(error(only(wire.call(believing(&topic, epoch), 10).await).error_code), "NOT_LEADER_OR_FOLLOWER");
     });
 }
 
 #[test]
 fn node_without_a_replica_is_neither_leader_nor_follower() {
-    on_fake(three().replication_factor(1), async |target, _| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(3).await;
-        let answer = only(wire.call(believing(&topic, 0), 16).await);
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[1]).await;
+        let answer = only(target.node(3).await.call(believing(&topic, 0), 16).await);
 
         assert_eq!(hint(&answer), ("NOT_LEADER_OR_FOLLOWER", 1, 0));
     });
@@ -90,76 +101,87 @@ fn node_without_a_replica_is_neither_leader_nor_follower() {
 
 #[test]
 fn waiting_fetch_is_answered_when_its_leader_moves() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[1, 2]).await;
         let mut wire = target.node(1).await;
         wire.send(FetchRequest { max_wait_ms: 60_000, ..believing(&topic, 0) }, 16).await;
         assert!(wire.is_quiet().await);
 
-        fake.move_leader("orders", 0, 3);
+        lead(&target, &topic, 2).await;
 
-        assert_eq!(hint(&only(wire.receive::<FetchRequest>(16).await)), ("FENCED_LEADER_EPOCH", 3, 1));
+        let (leader, epoch) = led(&mut target.node(2).await, &topic).await;
+        assert_eq!(hint(&only(wire.receive::<FetchRequest>(16).await)), ("FENCED_LEADER_EPOCH", leader, epoch));
     });
 }
 
 #[test]
 fn crash_cuts_connections_and_keeps_records() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
+    run_on_mortals(async |target, nodes| {
+        let topic = target.topic_on(&[1, 2, 3]).await;
         let mut wire = target.node(1).await;
         written(&mut wire, &topic, batch(&["a"])).await;
         wire.send(FetchRequest { max_wait_ms: 60_000, ..fetch_request(&topic, 1) }, 12).await;
         assert!(wire.is_quiet().await);
 
-        fake.crash(1);
+        nodes.crash(1).await;
 
         assert!(wire.is_closed().await);
-        assert!(fake.pipes().connect("broker-1", 9092).await.is_err());
-        let answer = metadata(&mut target.node(2).await, "orders").await;
-        let partition = &answer.topics[0].partitions[0];
-        assert_eq!((partition.leader_id, partition.leader_epoch), (2, 1));
-        assert_eq!((&partition.isr_nodes[..], &partition.offline_replicas[..]), (&[2, 3][..], &[1][..]));
-        assert_eq!(answer.brokers.iter().map(|broker| broker.node_id).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(answer.controller_id, 2);
-        assert_eq!(written(&mut target.node(2).await, &topic, batch(&["b"])).await, 1);
-        assert_eq!(fake.partition_records("orders", 0).len(), 2);
+        let mut wire = target.node(2).await;
+        comes((2, 1), async || led(&mut wire, &topic).await).await;
+        comes((vec![2, 3], vec![1]), async || {
+            let found = partition(&mut wire, &topic.name).await;
+            (found.isr_nodes.to_vec(), found.offline_replicas.to_vec())
+        })
+        .await;
+        let mut brokers: Vec<_> = metadata(&mut wire, &topic.name).await.brokers.iter().map(|it| it.node_id).collect();
+        brokers.sort_unstable();
+        assert_eq!(brokers, [2, 3, 4]);
+        // Who is told to lead does so a little later.
+        comes(("NONE", 1), async || {
+            let answer = produce(&mut wire, &topic, batch(&["b"])).await;
+            (error(answer.error_code), answer.base_offset)
+        })
+        .await;
 
-        fake.restart(1);
+        nodes.restart(1).await;
 
-        let back = metadata(&mut target.node(1).await, "orders").await.topics.remove(0).partitions.remove(0);
-        assert_eq!((back.leader_id, &back.isr_nodes[..]), (2, &[1, 2, 3][..]));
+        comes(vec![1, 2, 3], async || in_sync(&mut wire, &topic).await).await;
+        assert_eq!(led(&mut wire, &topic).await.0, 2, "who comes back follows");
+        let back = FetchRequest { max_bytes: 1 << 20, ..believing(&topic, 1) };
+        comes(vec![0, 1], async || base_offsets(&only(target.node(1).await.call(back.clone(), 12).await))).await;
     });
 }
 
 /// What DescribeTopicPartitions tells of the only partition: who leads, who is in sync, who may lead besides, and who
 /// led last.
-async fn told(wire: &mut Wire) -> (i32, Vec<i32>, Vec<i32>, Vec<i32>) {
-    let topics = vec![TopicRequest { name: "orders".into() }];
+async fn told(wire: &mut Wire, topic: &Topic) -> (i32, Vec<i32>, Vec<i32>, Vec<i32>) {
+    let topics = vec![TopicRequest { name: topic.name.clone() }];
     let request = DescribeTopicPartitionsRequest { topics, response_partition_limit: 9, cursor: None };
     let it = wire.call(request, 0).await.topics.remove(0).partitions.remove(0);
-    let (eligible, last) = (it.eligible_leader_replicas.expect("told"), it.last_known_elr.expect("told"));
+    let (eligible, last) = (it.eligible_leader_replicas.unwrap_or_default(), it.last_known_elr.unwrap_or_default());
     (it.leader_id, it.isr_nodes, eligible, last)
 }
 
-/// KIP-966, as nodes of Kafka 4.4.0 were seen doing it that were killed one by one: with fewer in sync than
-/// `min.insync.replicas` who falls out may lead again, and the last leader where nobody may.
+/// KIP-966: with fewer in sync than `min.insync.replicas` who falls out may lead again, and the last leader where nobody
+/// may.
 #[test]
 fn replica_is_eligible_while_too_few_are_in_sync() {
-    on_fake(three().nodes(4), async |target, fake| {
-        fake.set_topic_config("orders", "min.insync.replicas", Some("2"));
+    run_on_mortals(async |target, nodes| {
+        target.since(krafka_fake_broker::KafkaVersion::V4_1, "eligible leader replicas are on").await;
+        let topic = target.topic_on_with(&[1, 2, 3], &[("min.insync.replicas", "2")]).await;
         let mut wire = target.node(4).await;
-        fake.crash(1);
-        assert_eq!(told(&mut wire).await, (2, vec![2, 3], vec![], vec![]));
-        fake.crash(2);
-        assert_eq!(told(&mut wire).await, (3, vec![3], vec![2], vec![]));
-        fake.crash(3);
-        assert_eq!(told(&mut wire).await, (-1, vec![], vec![2, 3], vec![3]));
+        nodes.crash(1).await;
+        comes((2, vec![2, 3], vec![], vec![]), async || told(&mut wire, &topic).await).await;
+        nodes.crash(2).await;
+        comes((3, vec![3], vec![2], vec![]), async || told(&mut wire, &topic).await).await;
+        nodes.crash(3).await;
+        comes((-1, vec![], vec![2, 3], vec![3]), async || told(&mut wire, &topic).await).await;
 
         // It died, so that nobody knows what it still has.
-        fake.restart(2);
-        assert_eq!(told(&mut wire).await, (-1, vec![], vec![3], vec![3]));
-        fake.restart(3);
-        assert_eq!(told(&mut wire).await, (3, vec![2, 3], vec![], vec![]));
+        nodes.restart(2).await;
+        comes((-1, vec![], vec![3], vec![3]), async || told(&mut wire, &topic).await).await;
+        nodes.restart(3).await;
+        comes((3, vec![2, 3], vec![], vec![]), async || told(&mut wire, &topic).await).await;
     });
 }
 
@@ -193,18 +215,22 @@ fn unclean_election_loses_records_epochs_and_sequences() {
 /// LE-19, MD-08.
 #[test]
 fn partition_without_a_live_replica_has_no_leader() {
-    on_fake(three().replication_factor(1), async |target, fake| {
-        let topic = orders(&target).await;
-        fake.crash(1);
+    run_on_mortals(async |target, nodes| {
+        let topic = target.topic_on(&[1]).await;
+        nodes.crash(1).await;
         let mut wire = target.node(2).await;
-        let partition = metadata(&mut wire, "orders").await.topics.remove(0).partitions.remove(0);
-        assert_eq!((error(partition.error_code), partition.leader_id), ("LEADER_NOT_AVAILABLE", -1));
+        comes(("LEADER_NOT_AVAILABLE", -1), async || {
+            let found = partition(&mut wire, &topic.name).await;
+            (error(found.error_code), found.leader_id)
+        })
+        .await;
         let refused = wire.call(produce_request(&topic, 1, Some(batch(&["a"]))), 10).await;
         assert_eq!(error(refused.responses[0].partition_responses[0].error_code), "NOT_LEADER_OR_FOLLOWER");
         assert_eq!(refused.node_endpoints.len(), 0);
 
-        fake.restart(1);
+        nodes.restart(1).await;
 
+        comes(1, async || led(&mut wire, &topic).await.0).await;
         assert_eq!(written(&mut target.node(1).await, &topic, batch(&["a"])).await, 0);
     });
 }
@@ -212,11 +238,12 @@ fn partition_without_a_live_replica_has_no_leader() {
 /// PR-18.
 #[test]
 fn acks_all_needs_enough_replicas() {
-    on_fake(three(), async |target, fake| {
-        let topic = target.topic_with(1, &[("min.insync.replicas", "2")]).await;
-        fake.crash(2);
-        fake.crash(3);
+    run_on_mortals(async |target, nodes| {
+        let topic = target.topic_on_with(&[1, 2, 3], &[("min.insync.replicas", "2")]).await;
+        nodes.crash(2).await;
+        nodes.crash(3).await;
         let mut wire = target.node(1).await;
+        comes(vec![1], async || in_sync(&mut wire, &topic).await).await;
         let answer = |acks| produce_request(&topic, acks, Some(batch(&["a"])));
 
         let all = wire.call(answer(-1), 9).await.responses.remove(0).partition_responses.remove(0);
@@ -226,57 +253,18 @@ fn acks_all_needs_enough_replicas() {
     });
 }
 
-/// FI-04a, LE-08, LE-18.
-#[test]
-fn epochs_end_where_the_next_leader_began() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(1).await;
-        written(&mut wire, &topic, batch(&["a", "b"])).await;
-        fake.bump_leader_epoch("orders", 0);
-        fake.bump_leader_epoch("orders", 0);
-        written(&mut wire, &topic, batch(&["c"])).await;
-
-        for (asked, expected) in [(0, (0, 2)), (1, (0, 2)), (2, (2, 3)), (3, (-1, -1))] {
-            let partition = OffsetForLeaderPartition { leader_epoch: asked, ..OffsetForLeaderPartition::default() };
-            let request = OffsetForLeaderTopic { topic: topic.name.clone(), partitions: vec![partition] };
-            let request = OffsetForLeaderEpochRequest { replica_id: -1, topics: vec![request] };
-            let answer = wire.call(request, 4).await.topics.remove(0).partitions.remove(0);
-            assert_eq!((answer.leader_epoch, answer.end_offset), expected, "epoch {asked}");
-        }
-        let mut diverged = fetch_request(&topic, 3);
-        diverged.topics[0].partitions[0].last_fetched_epoch = 1;
-        let answer = only(wire.call(diverged, 12).await);
-        assert_eq!((answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset), (0, 2));
-    });
-}
-
 #[test]
 fn sessions_do_not_outlive_their_node() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
+    run_on_mortals(async |target, nodes| {
+        let topic = target.topic_on(&[1]).await;
         let opening = FetchRequest { session_epoch: 0, ..fetch_request(&topic, 0) };
         let session_id = target.node(1).await.call(opening, 13).await.session_id;
-        fake.crash(1);
-        fake.restart(1);
+        nodes.crash(1).await;
+        nodes.restart(1).await;
         let next = FetchRequest { session_id, session_epoch: 1, topics: vec![], ..FetchRequest::default() };
 
         assert!(session_id > 0);
         assert_eq!(error(target.node(1).await.call(next, 13).await.error_code), "FETCH_SESSION_ID_NOT_FOUND");
-    });
-}
-
-#[test]
-fn deleted_records_are_out_of_range() {
-    on_fake(three(), async |target, fake| {
-        let topic = orders(&target).await;
-        let mut wire = target.node(1).await;
-        written(&mut wire, &topic, batch(&["a", "b", "c"])).await;
-        fake.delete_records("orders", 0, 2);
-
-        assert_eq!(error(only(wire.call(fetch_request(&topic, 1), 12).await).error_code), "OFFSET_OUT_OF_RANGE");
-        let rest = only(wire.call(fetch_request(&topic, 2), 12).await);
-        assert_eq!((base_offsets(&rest), rest.log_start_offset), (vec![0], 2), "the batch is there as a whole");
     });
 }
 

@@ -56,6 +56,7 @@ mod member;
 mod member_commits;
 mod metadata;
 mod migration;
+mod mortals;
 mod no_time;
 mod offsets;
 mod old_formats;

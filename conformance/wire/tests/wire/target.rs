@@ -53,6 +53,8 @@ const QUIET: Duration = Duration::from_millis(300);
 pub(crate) struct Target {
     fake: Option<FakeCluster>,
     bootstrap: String,
+    /// Whether the servers above are nodes 1, 2, 3 and so on, some of which may be down.
+    are_numbered: bool,
     agreement: Agreement,
 }
 
@@ -176,10 +178,22 @@ pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target
             let builder = builder.group_session_timeouts(Duration::from_secs(1), Duration::from_secs(1800));
             let builder = builder.fresh_coordinators(true);
             let fake = builder.start_on_pipes();
-            let target = Target { fake: Some(fake.clone()), bootstrap: fake.bootstrap(), agreement };
+            let bootstrap = fake.bootstrap();
+            let target = Target { fake: Some(fake.clone()), bootstrap, are_numbered: false, agreement };
             test(target, fake).await;
         });
     });
+}
+
+/// Settings as CreateTopics takes them.
+fn given(configs: &[(&str, &str)]) -> Vec<CreatableTopicConfig> {
+    let given = |&(name, value): &(&str, &str)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) };
+    configs.iter().map(given).collect()
+}
+
+/// Runs a test that needs the fake, which looks like the Kafka that the environment asks for.
+pub(crate) fn on_fake_as_asked(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target, FakeCluster)) {
+    on_fake(as_asked(builder), test);
 }
 
 /// Makes the fake look like the Kafka that the environment asks for.
@@ -193,8 +207,16 @@ fn as_asked(builder: FakeClusterBuilder) -> FakeClusterBuilder {
 impl Target {
     /// The real broker that an environment variable names, if it is set.
     pub(crate) fn named_by(variable: &str) -> Option<Self> {
-        let agreement = Agreement::new(Place::Real);
-        std::env::var(variable).ok().map(|bootstrap| Self { fake: None, bootstrap, agreement })
+        std::env::var(variable).ok().map(Self::real)
+    }
+
+    /// Real nodes with the ids 1, 2, 3 and so on, some of which may be down.
+    pub(crate) fn of_nodes(servers: String) -> Self {
+        Self { are_numbered: true, ..Self::real(servers) }
+    }
+
+    fn real(bootstrap: String) -> Self {
+        Self { fake: None, bootstrap, are_numbered: false, agreement: Agreement::new(Place::Real) }
     }
 
     /// The Kafka that answers here, or that the fake looks like.
@@ -273,6 +295,10 @@ impl Target {
 
     /// Connects to a node, which is up.
     pub(crate) async fn node(&self, node: i32) -> Wire {
+        if self.are_numbered {
+            let server = self.bootstrap.split(',').nth(node as usize - 1).expect("a node of that id");
+            return self.connect_to_server(server).await;
+        }
         let (host, port) = match &self.fake {
             Some(fake) => fake.address(node).expect("a node of that id"),
             None => {
@@ -314,10 +340,7 @@ impl Target {
 
     /// The same, with a name that begins like this.
     pub(crate) async fn topic_called(&self, what: &str, partitions: i32, configs: &[(&str, &str)]) -> Topic {
-        let given =
-            |&(name, value): &(&str, &str)| CreatableTopicConfig { name: name.into(), value: Some(value.into()) };
-        let configs = configs.iter().map(given).collect();
-        let name = self.fresh(what);
+        let (name, configs) = (self.fresh(what), given(configs));
         let mut topic = CreatableTopic { name, num_partitions: partitions, configs, ..CreatableTopic::default() };
         let mut wire = self.connect().await;
         if self.fake.is_none() && self.bootstrap.contains(',') {
@@ -340,9 +363,14 @@ impl Target {
 
     /// Makes a topic of one partition with these replicas, the first of which leads.
     pub(crate) async fn topic_on(&self, replicas: &[i32]) -> Topic {
+        self.topic_on_with(replicas, &[]).await
+    }
+
+    /// The same, with settings of its own.
+    pub(crate) async fn topic_on_with(&self, replicas: &[i32], configs: &[(&str, &str)]) -> Topic {
         let assignment = CreatableReplicaAssignment { partition_index: 0, broker_ids: replicas.to_vec() };
-        let (name, assignments) = (self.fresh("topic"), vec![assignment]);
-        let topic = CreatableTopic { name, num_partitions: -1, assignments, ..CreatableTopic::default() };
+        let (name, assignments, configs) = (self.fresh("topic"), vec![assignment], given(configs));
+        let topic = CreatableTopic { name, num_partitions: -1, assignments, configs, ..CreatableTopic::default() };
         self.make(topic, &mut self.node(replicas[0]).await, 1).await
     }
 
