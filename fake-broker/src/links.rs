@@ -84,7 +84,8 @@ impl State {
         transactions::tell_all(self, now);
     }
 
-    /// Stops the followers whose leader is out of reach, since this moment or the next write, and lets the others go on.
+    /// Stops the followers whose leader is out of reach, since this moment or the next write, and lets the others go
+    /// on.
     pub(crate) fn mind_followers(&mut self, since: Option<Instant>) {
         if self.all_is_well() {
             return;

@@ -94,8 +94,8 @@ pub enum Operation {
     },
     /// Brings a node back up.
     Restart { node: i32 },
-    /// Stops a node in its tracks, as SIGSTOP does: its connections stay, and nothing is read or answered. It lags behind
-    /// those that it follows, and after `broker.session.timeout.ms` the others go on without it.
+    /// Stops a node in its tracks, as SIGSTOP does: its connections stay, and nothing is read or answered. It lags
+    /// behind those that it follows, and after `broker.session.timeout.ms` the others go on without it.
     Pause { node: i32 },
     /// Lets a paused node go on.
     Resume { node: i32 },

@@ -182,8 +182,8 @@ impl Partition {
         self.isr.len() < before
     }
 
-    /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet. A leader looks twice
-    /// in the time that a replica may lag, as Kafka's does.
+    /// When the next replica may have to be thrown out of sync, if nobody asked for that moment yet. A leader looks
+    /// twice in the time that a replica may lag, as Kafka's does.
     pub(crate) fn arm_shrink(&mut self, limit: Duration, now: Instant) -> Option<Instant> {
         // Without a leader nobody throws anybody out, however late it is: the moment would come again and again.
         let behind = self.behind.iter().filter(|_| self.leader.is_some());
@@ -371,6 +371,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{Clock, TokioClock};
 
     fn nodes(ids: &[i32]) -> BTreeSet<i32> {
         ids.iter().copied().collect()
@@ -391,7 +392,7 @@ mod tests {
     fn the_next_live_replica_leads_at_a_higher_epoch() {
         let mut partition = partition();
 
-        assert!(partition.node_died(1, false, &nodes(&[2, 3]), Instant::now()));
+        assert!(partition.node_died(1, false, &nodes(&[2, 3]), TokioClock.now()));
 
         assert_eq!((partition.leader, partition.leader_epoch, partition.isr), (Some(2), 1, vec![2, 3]));
     }
@@ -400,7 +401,7 @@ mod tests {
     fn the_last_replica_in_sync_is_the_only_one_that_may_lead_again() {
         let mut partition = partition();
         for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
-            partition.node_died(node, false, &nodes(live), Instant::now());
+            partition.node_died(node, false, &nodes(live), TokioClock.now());
         }
         assert_eq!((partition.leader, partition.isr.clone()), (None, vec![3]));
 
@@ -414,7 +415,7 @@ mod tests {
     #[test]
     fn a_follower_that_is_back_is_in_sync_but_does_not_lead() {
         let mut partition = partition();
-        partition.node_died(1, false, &nodes(&[2, 3]), Instant::now());
+        partition.node_died(1, false, &nodes(&[2, 3]), TokioClock.now());
 
         assert!(!partition.node_returned(1, true, false, &nodes(&[1, 2, 3])));
 
@@ -425,11 +426,11 @@ mod tests {
     #[test]
     fn who_is_eligible_leads_where_nobody_is_in_sync() {
         let mut partition = with_eligible();
-        partition.node_died(1, false, &nodes(&[2, 3]), Instant::now());
+        partition.node_died(1, false, &nodes(&[2, 3]), TokioClock.now());
         assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![2, 3], vec![]));
-        partition.node_died(2, false, &nodes(&[3]), Instant::now());
+        partition.node_died(2, false, &nodes(&[3]), TokioClock.now());
         assert_eq!((partition.isr.clone(), partition.eligible.replicas.clone()), (vec![3], vec![2]));
-        partition.node_died(3, false, &nodes(&[]), Instant::now());
+        partition.node_died(3, false, &nodes(&[]), TokioClock.now());
         assert_eq!((partition.leader, partition.isr.clone()), (None, vec![]));
         assert_eq!((&partition.eligible.replicas[..], &partition.eligible.last_known[..]), (&[2, 3][..], &[3][..]));
 
@@ -446,7 +447,7 @@ mod tests {
     fn of_those_that_died_only_the_last_leader_leads_again() {
         let mut partition = with_eligible();
         for (node, live) in [(1, &[2, 3][..]), (2, &[3]), (3, &[])] {
-            partition.node_died(node, false, &nodes(live), Instant::now());
+            partition.node_died(node, false, &nodes(live), TokioClock.now());
         }
 
         assert!(!partition.node_returned(2, true, false, &nodes(&[2])));

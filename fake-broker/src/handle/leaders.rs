@@ -52,7 +52,8 @@ impl FakeCluster {
 
     /// Makes a follower stop fetching from its leader, as if its disk hung: it serves what it has, and holds the high
     /// watermark back, until it lacks something and is thrown out of the in-sync replicas, 30 s
-    /// (`replica.lag.time.max.ms`) after it stopped. If it is made the leader then, what it lacks is lost for everyone: an unclean election.
+    /// (`replica.lag.time.max.ms`) after it stopped. If it is made the leader then, what it lacks is lost for
+    /// everyone: an unclean election.
     ///
     /// **Unstable:** may change in any release.
     ///

@@ -162,8 +162,8 @@ async fn told(wire: &mut Wire, topic: &Topic) -> (i32, Vec<i32>, Vec<i32>, Vec<i
     (it.leader_id, it.isr_nodes, eligible, last)
 }
 
-/// KIP-966: with fewer in sync than `min.insync.replicas` who falls out may lead again, and the last leader where nobody
-/// may.
+/// KIP-966: with fewer in sync than `min.insync.replicas` who falls out may lead again, and the last leader where
+/// nobody may.
 #[test]
 fn replica_is_eligible_while_too_few_are_in_sync() {
     run_on_mortals(async |target, nodes| {

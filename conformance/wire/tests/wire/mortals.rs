@@ -1,7 +1,8 @@
 //! Nodes that a test may kill and stop: of the fake, or of a real cluster that is there for that.
 //!
-//! `KRAFKA_MORTALS` is the folder of a cluster that `conformance/real-kafka start VERSION --nodes 4 --apart` made, with the
-//! [`SETTINGS`] below. One test at a time has it. When a test ends, however it ends, all nodes are up and running again.
+//! `KRAFKA_MORTALS` is the folder of a cluster that `conformance/real-kafka start VERSION --nodes 4 --apart` made,
+//! with the [`SETTINGS`] below. One test at a time has it. When a test ends, however it ends, all nodes are up and
+//! running again.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,13 +17,14 @@ use crate::target::{PATIENCE, Target, Wire, on_fake_as_asked, run_on};
 /// The environment variable that names the folder of the cluster.
 const MORTALS: &str = "KRAFKA_MORTALS";
 
-/// What lets a test wait for seconds where Kafka waits for half a minute: `conformance/agreements` starts the cluster with
-/// the same. A node that is silent is given up on after the first, and a replica that lags is out of sync after the
-/// second.
+/// What lets a test wait for seconds where Kafka waits for half a minute: `conformance/agreements` starts the cluster
+/// with the same. A node that is silent is given up on after the first, and a replica that lags is out of sync after
+/// the second.
 pub(crate) const SETTINGS: [(&str, &str); 2] =
     [("broker.session.timeout.ms", "6000"), ("replica.lag.time.max.ms", "3000")];
 
-/// The nodes: 1 to 4. Those of a real cluster are brokers only, so that somebody still decides when all of them are down.
+/// The nodes: 1 to 4. Those of a real cluster are brokers only, so that somebody still decides when all of them are
+/// down.
 pub(crate) enum Mortals {
     Fake(FakeCluster),
     Real(String),
