@@ -1,5 +1,6 @@
 //! Who asks whom, at which version, and when: all that a handler knows besides the request, and what it may decide.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,12 @@ impl Context {
     pub(crate) fn topic_error(&self, state: &State, operation: Operation, topic: &str) -> Option<ErrorCode> {
         let fault = self.denials.iter().find_map(|denial| denial.topic(topic));
         fault.or_else(|| self.refused_topic(state, operation, topic))
+    }
+
+    /// The topics that the client may not describe.
+    pub(crate) fn hidden_topics(&self, state: &State) -> BTreeSet<Str> {
+        let names = state.topics.iter().map(|topic| &topic.name);
+        names.filter(|name| self.topic_error(state, Operation::Describe, name).is_some()).cloned().collect()
     }
 
     /// Why the client may not do this with a partition. The authorizer knows topics only.

@@ -11,6 +11,13 @@ use super::desk::{Desk, Refusal};
 use super::{Caller, Group, Groups, Image};
 
 impl Groups {
+    /// Whether members of a group, or the one that sends this, subscribe by regular expressions.
+    pub(crate) fn has_expressions(&self, request: &ConsumerGroupHeartbeatRequest) -> bool {
+        let group = self.groups.get(&request.group_id);
+        let has_some = matches!(group, Some(Group::Consumer(group)) if group.has_expressions());
+        has_some || request.subscribed_topic_regex.as_ref().is_some_and(|regex| !regex.is_empty())
+    }
+
     /// Answers a heartbeat of a member, or lets it leave.
     pub(crate) fn consumer_heartbeat(
         &mut self,

@@ -14,6 +14,8 @@ pub(crate) struct Image<'a> {
     topics: &'a Topics,
     nodes: &'a Nodes,
     pub(super) version: KafkaVersion,
+    /// The topics that who asks may not describe, if he was asked.
+    hidden: Option<&'a BTreeSet<Str>>,
 }
 
 /// What makes an assignment another one when it changes: Kafka keeps a hash of it.
@@ -28,7 +30,17 @@ impl<'a> Image<'a> {
     /// What the node sees.
     pub(crate) fn of(topics: &'a Topics, nodes: &'a Nodes, node: i32) -> Self {
         let version = nodes.find(node).map(|node| node.version).unwrap_or_default();
-        Self { topics, nodes, version }
+        Self { topics, nodes, version, hidden: None }
+    }
+
+    /// The same, for somebody who may not describe these topics.
+    pub(crate) fn hiding(self, hidden: &'a BTreeSet<Str>) -> Self {
+        Self { hidden: Some(hidden), ..self }
+    }
+
+    /// The topics that who asks may not describe.
+    pub(super) fn hidden(&self) -> BTreeSet<Str> {
+        self.hidden.cloned().unwrap_or_default()
     }
 
     pub(super) fn id_of(&self, topic: &str) -> Option<Uuid> {

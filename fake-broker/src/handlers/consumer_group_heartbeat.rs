@@ -1,5 +1,7 @@
 //! ConsumerGroupHeartbeat (68): membership of KIP-848. The rules are in [`groups`].
 
+use std::collections::BTreeSet;
+
 use krafka_protocol::api::consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 use krafka_protocol::{ErrorCode, Str};
 
@@ -25,8 +27,10 @@ pub(crate) fn handle(
     let answer = match refusal(state, cx, request) {
         Some(error) => Err(Refusal::new(error, String::new())),
         None => {
+            let looks = state.groups.has_expressions(request);
+            let hidden = if looks { cx.hidden_topics(state) } else { BTreeSet::new() };
             let (groups, image) = groups::at(state, cx.node);
-            groups.consumer_heartbeat(&image, &cx.into(), request, cx.now)
+            groups.consumer_heartbeat(&image.hiding(&hidden), &cx.into(), request, cx.now)
         }
     };
     groups::settle(state, &request.group_id, cx.now);

@@ -9,7 +9,9 @@ use krafka_protocol::api::incremental_alter_configs::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
+use crate::acls::{GROUP, READ, TOPIC, allow, create};
 use crate::consumer::{Consumer, WITH_REGEX};
+use crate::secured;
 use crate::target::{Target, run};
 
 type Request = ConsumerGroupHeartbeatRequest;
@@ -44,6 +46,38 @@ fn regular_expressions_are_resolved_by_the_coordinator() {
         member.say(request).await;
         member.settle(1).await;
         assert_eq!(member.describe().await.members[0].subscribed_topic_regex.as_deref(), Some(""));
+    });
+}
+
+/// An expression stands for what its member may see.
+#[test]
+fn expression_finds_no_topic_that_the_member_may_not_describe() {
+    secured::run(async |secured| {
+        let target = &secured.target;
+        target.since(KafkaVersion::V4_0, "subscriptions by regular expression").await;
+        let (seen, hidden) = (target.topic(1).await, target.topic(1).await);
+        let group = target.fresh("group");
+        let rules = vec![allow(GROUP, &group, READ), allow(TOPIC, &seen.name, READ)];
+        create(&mut secured.login("admin").await, rules).await;
+        let mut member = Consumer::new(target, &group, &[]).await;
+        member.wire = secured.login("alice").await;
+        let pattern = Str::from(format!("{}|{}", seen.name, hidden.name));
+        let by_pattern = |member: &Consumer| Request {
+            subscribed_topic_names: None,
+            subscribed_topic_regex: Some(pattern.clone()),
+            ..member.full()
+        };
+
+        member.say(by_pattern(&member)).await;
+        member.settle(1).await;
+        assert_eq!(member.assigned.keys().copied().collect::<Vec<_>>(), [seen.id]);
+        member.leave().await;
+
+        // It is who brings the expression that counts.
+        let mut other = Consumer::new(target, &target.fresh("group"), &[]).await;
+        other.wire = secured.login("admin").await;
+        other.say(by_pattern(&other)).await;
+        other.settle(2).await;
     });
 }
 

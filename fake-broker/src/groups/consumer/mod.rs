@@ -197,6 +197,10 @@ impl ConsumerGroup {
         self.members.values().find(|member| member.instance_id.as_ref() == Some(instance_id))
     }
 
+    pub(super) fn has_expressions(&self) -> bool {
+        self.members.values().any(|member| member.regex().is_some())
+    }
+
     /// The regular expressions that members subscribe by.
     fn expressions(&self) -> BTreeSet<Str> {
         self.members.values().filter_map(Member::regex).cloned().collect()

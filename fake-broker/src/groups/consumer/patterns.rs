@@ -1,7 +1,8 @@
 //! Subscriptions by regular expression: which topics each one stands for.
 //!
 //! The coordinator looks for topics again when a member brings an expression that is not resolved, when there are
-//! topics that it has not seen, or when the last look is too long ago; and at most once in ten seconds.
+//! topics that it has not seen, or when the last look is too long ago; and at most once in ten seconds. It looks with
+//! the eyes of whose heartbeat made it look, for all members: it finds what that one may describe.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ pub(super) struct Patterns {
     seen: BTreeSet<Str>,
     /// When to look again.
     due: Option<Instant>,
+    /// What who made it look may not describe.
+    hidden: BTreeSet<Str>,
 }
 
 /// What a heartbeat does to the group's expressions.
@@ -95,6 +98,7 @@ impl ConsumerGroup {
         let is_unresolved = expressions.iter().any(|regex| !patterns.resolved.contains_key(regex));
         if is_old || is_unresolved || desk.image.topic_names().any(|name| !patterns.seen.contains(name)) {
             patterns.due = Some(desk.now);
+            patterns.hidden = desk.image.hidden();
         }
         change
     }
@@ -102,11 +106,13 @@ impl ConsumerGroup {
     /// Looks for the topics of all expressions.
     pub(super) fn resolve(&mut self, desk: &Desk<'_>) {
         self.patterns.due = None;
+        let hidden = std::mem::take(&mut self.patterns.hidden);
         let names: BTreeSet<Str> = desk.image.topic_names().cloned().collect();
         let mut has_changed = false;
         for regex in self.expressions() {
             let Ok(expression) = Expression::new(&regex) else { continue };
-            let topics: BTreeSet<Str> = names.iter().filter(|name| expression.matches(name)).cloned().collect();
+            let is_found = |name: &&Str| expression.matches(name) && !hidden.contains(*name);
+            let topics: BTreeSet<Str> = names.iter().filter(is_found).cloned().collect();
             let old = self.patterns.resolved.insert(regex, topics.clone()).unwrap_or_default();
             has_changed |= old != topics;
         }
