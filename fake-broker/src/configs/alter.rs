@@ -397,7 +397,7 @@ fn keep<K: Ord>(all: &mut std::collections::BTreeMap<K, Overrides>, key: K, give
     }
 }
 
-/// A value as Kafka reads it: without blanks around it, and since 4.2 each element of a list once.
+/// A value as Kafka tells it again, and of a list each element once since 4.2.
 pub(crate) fn normal(kind: Option<Kind>, value: &str, version: KafkaVersion) -> Str {
     match kind {
         Some(Kind::List) => {
@@ -409,8 +409,8 @@ pub(crate) fn normal(kind: Option<Kind>, value: &str, version: KafkaVersion) -> 
             }
             Str::from(elements.join(","))
         }
-        Some(Kind::Password) | None => Str::from(value),
-        Some(_) => Str::from(value.trim()),
+        None => Str::from(value),
+        Some(kind) => Str::from(kind.told(value)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a config is: its name, type, default, and the values that it takes; and what Kafka says of a wrong value.
 
 use crate::faults::KafkaVersion;
+use crate::java;
 
 /// A config that Kafka knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,26 +71,27 @@ impl Definition {
     /// Kafka's words for what is wrong with it.
     pub(crate) fn check(&self, value: &str) -> Result<(), String> {
         let name = self.name;
+        // What is no value of its type is shown as it came, with the blanks around it; what is one, as Java writes it.
         let (shown, reason) = match (self.kind, value.trim()) {
-            (Kind::Boolean, text) if !text.eq_ignore_ascii_case("true") && !text.eq_ignore_ascii_case("false") => {
-                (text.to_owned(), "Expected value to be either true or false".to_owned())
+            (Kind::Boolean, text) if !is_boolean(text) => {
+                (value.to_owned(), "Expected value to be either true or false".to_owned())
             }
             (kind @ (Kind::Int | Kind::Short | Kind::Long), text) => match integer(kind, text) {
                 Some(number) => match self.rule.refuses_number(number) {
                     Some(reason) => (number.to_string(), reason),
                     None => return Ok(()),
                 },
-                None => (text.to_owned(), format!("Not a number of type {}", kind.name())),
+                None => (value.to_owned(), format!("Not a number of type {}", kind.name())),
             },
-            (Kind::Double, text) => match (text.parse::<f64>(), self.rule) {
-                (Err(_), _) => (text.to_owned(), "Not a number of type DOUBLE".to_owned()),
-                (Ok(number), Rule::Between(least, _)) if number < least as f64 => {
-                    (text.to_owned(), format!("Value must be at least {least}"))
+            (Kind::Double, text) => match (java::parse_double(text), self.rule) {
+                (None, _) => (value.to_owned(), "Not a number of type DOUBLE".to_owned()),
+                (Some(number), Rule::AtLeast(least) | Rule::Between(least, _)) if number < least as f64 => {
+                    (java::double(number), format!("Value must be at least {least}"))
                 }
-                (Ok(number), Rule::Between(_, most)) if number > most as f64 => {
-                    (text.to_owned(), format!("Value must be no more than {most}"))
+                (Some(number), Rule::Between(_, most)) if number > most as f64 => {
+                    (java::double(number), format!("Value must be no more than {most}"))
                 }
-                (Ok(_), _) => return Ok(()),
+                (Some(_), _) => return Ok(()),
             },
             (Kind::List, text) => match self.rule.refuses_list(name, &list(text)) {
                 Some(Refused::Value(shown, reason)) => (shown, reason),
@@ -181,6 +183,20 @@ impl Kind {
         self as i8
     }
 
+    /// A value as Kafka tells it again: what is one of this type is written as Java writes it, without the blanks that
+    /// were around it. A password is all that there is.
+    pub(crate) fn told(self, value: &str) -> String {
+        let text = value.trim();
+        let told = match self {
+            Self::Boolean => is_boolean(text).then(|| text.to_ascii_lowercase()),
+            Self::Int | Self::Short | Self::Long => integer(self, text).map(|number| number.to_string()),
+            Self::Double => java::parse_double(text).map(java::double),
+            Self::Password => None,
+            Self::Unknown | Self::String | Self::List | Self::Class => Some(text.to_owned()),
+        };
+        told.unwrap_or_else(|| value.to_owned())
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Int => "INT",
@@ -188,6 +204,10 @@ impl Kind {
             _ => "LONG",
         }
     }
+}
+
+fn is_boolean(text: &str) -> bool {
+    text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
 }
 
 /// Reads a number as Kafka does: of the range of its type.

@@ -103,7 +103,8 @@ impl State {
     /// The configs of a topic for which `given` is set.
     pub(crate) fn describe_topic_configs(&self, node: i32, given: &Overrides) -> Vec<Entry> {
         let version = self.version_of(node);
-        let table = topic_table::TOPIC.iter().filter(|config| config.is_in(version));
+        let is_told = |config: &&Definition| config.name != topic_table::HIDDEN || given.contains_key(config.name);
+        let table = topic_table::TOPIC.iter().filter(|config| config.is_in(version)).filter(is_told);
         let mut entries = own(table, Some(given), Source::Topic, |config| self.broker_synonyms(node, config.synonym));
         // What a topic inherits in other units is told in its own: the hours of a broker as milliseconds.
         for entry in entries.iter_mut().filter(|entry| entry.source != Source::Topic) {

@@ -31,6 +31,7 @@ impl Config {
             ("max.incremental.fetch.session.cache.slots", self.fetch_session_slots.to_string()),
             ("transaction.two.phase.commit.enable", self.two_phase_commit.to_string()),
         ];
+        self.write_authorizer();
         for (name, value) in known {
             let default = broker::find(name, version).and_then(|config| config.definition.default);
             // What that version does not have acts all the same, and is not told.
@@ -38,6 +39,24 @@ impl Config {
             if default != value && !self.properties.contains_key(name) {
                 self.properties.insert(Str::from_static(name), Str::from(value));
             }
+        }
+    }
+
+    /// What the authorizer reads in the file for itself. Kafka does not know those names, and tells no values of theirs.
+    fn write_authorizer(&mut self) {
+        if !self.acls.enabled {
+            return;
+        }
+        let mut write = |name: &'static str, value: String| {
+            self.properties.entry(Str::from_static(name)).or_insert_with(|| Str::from(value));
+        };
+        write("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer".to_owned());
+        let users: Vec<_> = self.acls.super_users.iter().map(ToString::to_string).collect();
+        if !users.is_empty() {
+            write("super.users", users.join(";"));
+        }
+        if self.acls.allow_everyone_if_no_acl_found {
+            write("allow.everyone.if.no.acl.found", "true".to_owned());
         }
     }
 

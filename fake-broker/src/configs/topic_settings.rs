@@ -6,6 +6,7 @@ use krafka_protocol::Str;
 use krafka_protocol::compression::Compression;
 
 use super::{definition, topic_table};
+use crate::java;
 
 /// What a topic's configs say, together with the broker's where the topic says nothing. It is worked out anew whenever
 /// either changes.
@@ -55,7 +56,15 @@ impl TopicSettings {
         let size = |name: &str| usize::try_from(number(name)).unwrap_or(usize::MAX);
         let policies = text("cleanup.policy");
         let policies = definition::list(&policies);
-        let ratio = text("min.cleanable.dirty.ratio").trim().parse::<f64>().unwrap_or(0.5).clamp(0.0, 1.0);
+        let ratio = java::parse_double(&text("min.cleanable.dirty.ratio")).unwrap_or(0.5);
+        // Nothing is more than what is no number: such a log is never dirty enough.
+        let min_dirty_ppm =
+            if ratio.is_nan() { u32::MAX } else { (ratio.clamp(0.0, 1.0) * 1_000_000.0).round() as u32 };
+        // Tests of Kafka's own give segments a size that nobody else may. Below 0 no batch fits.
+        let segment_bytes = match given.contains_key(topic_table::HIDDEN) {
+            true => usize::try_from(number(topic_table::HIDDEN)).unwrap_or(0),
+            false => size("segment.bytes"),
+        };
         Self {
             compacted: policies.contains(&"compact"),
             deletes: policies.contains(&"delete"),
@@ -66,11 +75,11 @@ impl TopicSettings {
             max_decompressed_message_bytes: small("max.decompressed.message.bytes"),
             max_message_bytes: small("max.message.bytes"),
             min_compaction_lag_ms: number("min.compaction.lag.ms"),
-            min_dirty_ppm: (ratio * 1_000_000.0).round() as u32,
+            min_dirty_ppm,
             min_insync_replicas: size("min.insync.replicas"),
             retention_bytes: number("retention.bytes"),
             retention_ms: number("retention.ms"),
-            segment_bytes: size("segment.bytes"),
+            segment_bytes,
             segment_ms: number("segment.ms"),
             takes_dead_letters: text("errors.deadletterqueue.group.enable").trim().eq_ignore_ascii_case("true"),
             timestamp_after_max_ms: number("message.timestamp.after.max.ms"),

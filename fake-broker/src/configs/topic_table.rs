@@ -17,6 +17,9 @@ const NEWEST: Era = (KafkaVersion::V4_4, KafkaVersion::V4_4);
 const FOR_EVER: &str = "9223372036854775807";
 const CODECS: &[&str] = &["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"];
 
+/// The config that Kafka tells of only where it is set.
+pub(crate) const HIDDEN: &str = "internal.segment.bytes";
+
 const fn row(
     name: &'static str,
     kind: Kind,
@@ -56,6 +59,10 @@ pub(crate) const TOPIC: &[Definition] = &[
         "The replicas whose following is held to the throttle of reassignments."),
     row("index.interval.bytes", Int, "4096", AtLeast(0), Some("log.index.interval.bytes"), ALL,
         "How many bytes of records lie between two entries of the offset index."),
+    Definition {
+        default: None,
+        ..row(HIDDEN, Int, "", Any, None, SINCE_4_1, "How big a segment of the log becomes, in tests of Kafka's own.")
+    },
     row("leader.replication.throttled.replicas", List, "", ThrottledReplicas, None, ALL,
         "The replicas whose leading is held to the throttle of reassignments."),
     row("local.retention.bytes", Long, "-2", AtLeast(-2), Some("log.local.retention.bytes"), ALL,

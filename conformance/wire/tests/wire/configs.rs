@@ -17,18 +17,18 @@ use krafka_protocol::api::metadata::MetadataRequest;
 use crate::records::error;
 use crate::target::{PATIENCE, Wire, fresh, run};
 
-const TOPIC: i8 = 2;
-const BROKER: i8 = 4;
+pub(crate) const TOPIC: i8 = 2;
+pub(crate) const BROKER: i8 = 4;
 const LOGGER: i8 = 8;
 const CLIENT_METRICS: i8 = 16;
 const GROUP: i8 = 32;
 
-const SET: i8 = 0;
+pub(crate) const SET: i8 = 0;
 const DELETE: i8 = 1;
 const APPEND: i8 = 2;
 const SUBTRACT: i8 = 3;
 
-async fn describe(wire: &mut Wire, resource_type: i8, name: &str) -> DescribeConfigsResult {
+pub(crate) async fn describe(wire: &mut Wire, resource_type: i8, name: &str) -> DescribeConfigsResult {
     let resource = DescribeConfigsResource { resource_type, resource_name: name.into(), configuration_keys: None };
     let request =
         DescribeConfigsRequest { resources: vec![resource], include_synonyms: true, include_documentation: true };
@@ -36,7 +36,7 @@ async fn describe(wire: &mut Wire, resource_type: i8, name: &str) -> DescribeCon
 }
 
 /// One config of something.
-async fn config(wire: &mut Wire, resource_type: i8, name: &str, key: &str) -> DescribeConfigsResourceResult {
+pub(crate) async fn config(wire: &mut Wire, resource_type: i8, name: &str, key: &str) -> DescribeConfigsResourceResult {
     let mut told = describe(wire, resource_type, name).await;
     assert_eq!(error(told.error_code), "NONE", "{:?}", told.error_message);
     let index = told.configs.iter().position(|config| config.name == key).expect("a config");
@@ -49,7 +49,7 @@ async fn value(wire: &mut Wire, resource_type: i8, name: &str, key: &str) -> (Op
     (config.value, config.config_source)
 }
 
-fn change(name: &str, config_operation: i8, value: Option<&str>) -> AlterableConfig {
+pub(crate) fn change(name: &str, config_operation: i8, value: Option<&str>) -> AlterableConfig {
     AlterableConfig { name: name.into(), config_operation, value: value.map(Str::from) }
 }
 
@@ -95,7 +95,7 @@ async fn catch_up(wire: &mut Wire) {
 }
 
 /// The error of a change, with Kafka's words for it.
-async fn refusal(
+pub(crate) async fn refusal(
     wire: &mut Wire,
     resource_type: i8,
     name: &str,
@@ -106,7 +106,7 @@ async fn refusal(
 }
 
 /// The id of the node that a connection leads to, and of no node at all.
-async fn node_of(wire: &mut Wire) -> String {
+pub(crate) async fn node_of(wire: &mut Wire) -> String {
     let brokers = wire.call(MetadataRequest::default(), 12).await.brokers;
     let lowest = brokers.iter().map(|broker| broker.node_id).min().expect("a node");
     lowest.to_string()

@@ -14,6 +14,7 @@ mod broker_configs;
 mod byzantine;
 mod cleaning;
 mod cleaning_transactions;
+mod config_values;
 mod configs;
 mod connections;
 mod consumer;
