@@ -13,6 +13,7 @@ use crate::faults::{self, Damage, Node, Step, Verdict};
 use crate::groups;
 use crate::handlers;
 use crate::quotas;
+use crate::security::sasl;
 use crate::state::State;
 use crate::timers::Timer;
 
@@ -42,6 +43,7 @@ impl Cluster {
     pub(super) fn conclude(&mut self, request: RequestId, outcome: Outcome<AnyResponse>, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         let connection = exchange.cx.connection;
+        let is_stranger = exchange.is_last;
         exchange.is_last |= matches!(outcome, Outcome::ReplyAndClose(_) | Outcome::ReplyLateAndClose(..));
         if let Outcome::ReplyLate(_, delay) | Outcome::ReplyLateAndClose(_, delay) = outcome {
             let held_back = &mut exchange.verdict.delay_answer;
@@ -57,6 +59,10 @@ impl Cluster {
                 exchange.verdict.throttle = exchange.verdict.throttle.max(by_quota);
                 blame(&mut self.state, exchange, &response);
                 meddle(&self.state, exchange, &mut response);
+                if is_stranger {
+                    let words = sasl::unexpected(exchange.cx.key);
+                    faults::reword(&mut response, exchange.cx.version, ErrorCode::ILLEGAL_SASL_STATE, &words);
+                }
                 exchange.response = Some(response);
                 let Verdict { silence_answer, half_open_answer, drop_answer, delay_answer, reset, .. } =
                     exchange.verdict;
@@ -114,11 +120,14 @@ impl Cluster {
         let Some(response) = exchange.response.take() else { return };
         let connection = exchange.cx.connection;
         let version = exchange.verdict.layout.unwrap_or(exchange.cx.version);
+        let api = exchange.cx.key.name();
         let frame = match encode(&response, exchange, version) {
             Ok(frame) => frame,
             Err(error) => {
-                // Only an edited answer can be impossible in its version; Kafka has no such answer either.
-                tracing::error!(%error, api = exchange.cx.key.name(), version, "an answer cannot be written");
+                // Only an edited answer can be impossible in its version; Kafka has no such answer either. The laws
+                // see to it that none of ours is.
+                assert!(!cfg!(test) || exchange.verdict.is_editing(), "{api} v{version}: {error}: {response:?}");
+                tracing::error!(%error, api, version, "an answer cannot be written");
                 return self.close(connection, now);
             }
         };

@@ -1,7 +1,7 @@
 //! What rules do to an answer of any API: an error in each place for one, an entity gone or doubled, a field set.
 
 use krafka_protocol::schema::FieldType;
-use krafka_protocol::{AnyResponse, Str, Uuid};
+use krafka_protocol::{AnyResponse, ErrorCode, Str, Uuid};
 use serde_json::Value;
 
 use super::carried::{self, field_at};
@@ -47,6 +47,11 @@ pub(crate) fn deny(response: &mut AnyResponse, version: i16, denials: &[Denial],
             deny_node(node, whole, false, denials, &name_of);
         });
     }
+}
+
+/// Puts other words beside an error, wherever an answer has words for it.
+pub(crate) fn reword(response: &mut AnyResponse, version: i16, code: ErrorCode, words: &str) {
+    tree::edit(response, version, |node| reword_node(node, i64::from(code.0), words));
 }
 
 /// Changes the parts of an answer that `target` names; if it names none, the first entity, or each field on the path.
@@ -151,6 +156,26 @@ fn deny_node(node: &mut Node, here: &Place, is_entity: bool, denials: &[Denial],
         }
     });
     is_placed
+}
+
+fn reword_node(node: &mut Node, code: i64, words: &str) {
+    let is_meant = matches!(node.get_mut("error_code"), Some(Tree::Int(found)) if *found == code);
+    if let (true, Some(Tree::Str(text))) = (is_meant, node.get_mut("error_message"))
+        && !text.is_empty()
+    {
+        *text = Str::from(words);
+    }
+    for value in &mut node.fields {
+        let inner: &mut [Tree] = match value {
+            Tree::Array(elements) => elements,
+            other => std::slice::from_mut(other),
+        };
+        for element in inner {
+            if let Tree::Struct(inner) = element {
+                reword_node(inner, code, words);
+            }
+        }
+    }
 }
 
 /// Calls `visit` with each structure inside, and what it is about.

@@ -41,7 +41,7 @@ mod tree;
 mod verbs;
 mod verdict;
 
-pub(crate) use answers::{change, deny, hide_nodes, mislead};
+pub(crate) use answers::{change, deny, hide_nodes, mislead, reword};
 pub(crate) use book::{Book, Faults, Listed};
 pub use builder::{Apis, Rule, RuleBuilder};
 pub use damage::Damage;

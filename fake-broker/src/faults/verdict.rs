@@ -59,6 +59,14 @@ pub(crate) struct Verdict {
     pub(crate) damages: Vec<Damage>,
 }
 
+impl Verdict {
+    /// Whether an answer may become one that no broker has.
+    pub(crate) fn is_editing(&self) -> bool {
+        let Self { changes, hints, edits, layout, .. } = self;
+        !(changes.is_empty() && hints.is_empty() && edits.is_empty() && layout.is_none())
+    }
+}
+
 /// What is to be done with a new connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {

@@ -14,6 +14,7 @@ use crate::context::{Context, Outcome};
 use crate::quotas::Entity;
 use crate::security::acls::Operation;
 use crate::state::State;
+use crate::words::words;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -23,7 +24,7 @@ pub(crate) fn handle(
     let denied = cx.cluster_error(state, Operation::AlterConfigs);
     let entries = request.entries.iter().map(|entry| {
         let checked = match denied {
-            Some(code) => Err((code, "Cluster authorization failed.".to_owned())),
+            Some(code) => Err((code, words(code).to_owned())),
             None => check(entry).map_err(|text| (ErrorCode::INVALID_REQUEST, text)),
         };
         let (code, message) = match checked {

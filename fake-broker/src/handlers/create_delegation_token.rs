@@ -24,11 +24,13 @@ pub(crate) fn handle(
             name: name.detached(),
         },
     );
+    let requester = (cx.version >= 3).then(|| cx.principal.clone());
+    let (requester_type, requester_name) = requester.map(|by| (by.kind, by.name)).unwrap_or_default();
     let mut response = CreateDelegationTokenResponse {
         principal_type: owner.kind.clone(),
         principal_name: owner.name.clone(),
-        token_requester_principal_type: cx.principal.kind.clone(),
-        token_requester_principal_name: cx.principal.name.clone(),
+        token_requester_principal_type: requester_type,
+        token_requester_principal_name: requester_name,
         issue_timestamp_ms: -1,
         expiry_timestamp_ms: -1,
         max_timestamp_ms: -1,

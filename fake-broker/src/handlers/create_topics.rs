@@ -13,6 +13,7 @@ use crate::quotas;
 use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 use crate::topics;
+use crate::words::words;
 
 /// The most partitions that one request may create, as in Kafka.
 const MAX_PARTITIONS: usize = 10_000;
@@ -57,7 +58,10 @@ fn create(
     validate_only: bool,
 ) -> Result<CreatableTopicResult, Refusal> {
     if let Some(code) = cx.topic_error(state, Operation::Create, &topic.name) {
-        return Err((code, "Authorization failed.".to_owned()));
+        // A rule may refuse it for another reason.
+        let is_refused = code == ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+        let text = if is_refused { "Authorization failed." } else { words(code) };
+        return Err((code, text.to_owned()));
     }
     let (assignments, given) = plan(state, topic)?;
 

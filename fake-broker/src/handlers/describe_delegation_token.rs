@@ -38,11 +38,14 @@ pub(crate) fn handle(
             || cx.may(state, Operation::Describe, ResourceType::DelegationToken, &token.id)
             || cx.may(state, Operation::DescribeTokens, ResourceType::User, &token.owner.to_string())
     };
-    let tokens = state.logins.tokens.iter().filter(is_asked).filter(is_shown).map(describe).collect();
+    let tokens =
+        state.logins.tokens.iter().filter(is_asked).filter(is_shown).map(|token| describe(token, cx.version)).collect();
     Outcome::Reply(DescribeDelegationTokenResponse { tokens, ..DescribeDelegationTokenResponse::default() })
 }
 
-fn describe(token: &Token) -> DescribedDelegationToken {
+fn describe(token: &Token, version: i16) -> DescribedDelegationToken {
+    let requester = (version >= 3).then(|| token.requester.clone());
+    let (requester_type, requester_name) = requester.map(|by| (by.kind, by.name)).unwrap_or_default();
     let renewer = |renewer: &Principal| DescribedDelegationTokenRenewer {
         principal_type: renewer.kind.clone(),
         principal_name: renewer.name.clone(),
@@ -50,8 +53,8 @@ fn describe(token: &Token) -> DescribedDelegationToken {
     DescribedDelegationToken {
         principal_type: token.owner.kind.clone(),
         principal_name: token.owner.name.clone(),
-        token_requester_principal_type: token.requester.kind.clone(),
-        token_requester_principal_name: token.requester.name.clone(),
+        token_requester_principal_type: requester_type,
+        token_requester_principal_name: requester_name,
         issue_timestamp: token.issued_ms,
         expiry_timestamp: token.expires_ms,
         max_timestamp: token.ends_ms,

@@ -19,19 +19,23 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &ElectLeadersRequ
             all.map(|topic| (topic.name.clone(), topic.indexed().map(|(index, _)| index).collect())).collect()
         }
     };
+    // Who asks for all partitions is refused without a word on any of them.
+    let refused = |code: ErrorCode, text: Option<&str>| {
+        let named = if request.topic_partitions.is_some() { &asked[..] } else { &[] };
+        Outcome::Reply(failed(cx, code, named, text))
+    };
     if let Some(code) = cx.cluster_error(state, Operation::Alter) {
-        return Outcome::Reply(failed(code, &asked, Some(words(code))));
+        return refused(code, Some(words(code)));
     }
     // Nothing is to be done in no time.
     let is_nothing = request.topic_partitions.as_ref().is_some_and(Vec::is_empty);
     if cx.is_out_of_time(request.timeout_ms) && !is_nothing {
-        let asked = if request.topic_partitions.is_some() { &asked[..] } else { &[] };
-        return Outcome::Reply(failed(ErrorCode::REQUEST_TIMED_OUT, asked, None));
+        return refused(ErrorCode::REQUEST_TIMED_OUT, None);
     }
     let kind = if cx.version == 0 { PREFERRED } else { request.election_type };
     if kind != PREFERRED && kind != UNCLEAN {
         let text = format!("Unknown election type {kind}");
-        return Outcome::Reply(failed(ErrorCode::INVALID_REQUEST, &asked, Some(&text)));
+        return refused(ErrorCode::INVALID_REQUEST, Some(&text));
     }
     let mut results = Vec::with_capacity(asked.len());
     for (topic, partitions) in asked {
@@ -77,7 +81,7 @@ fn elect(state: &mut State, cx: &Context, topic: &str, index: i32, kind: i8) -> 
     Ok(())
 }
 
-fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: Option<&str>) -> ElectLeadersResponse {
+fn failed(cx: &Context, code: ErrorCode, asked: &[(Str, Vec<i32>)], text: Option<&str>) -> ElectLeadersResponse {
     let results = asked.iter().map(|(topic, partitions)| ReplicaElectionResult {
         topic: topic.clone(),
         partition_result: partitions
@@ -90,5 +94,7 @@ fn failed(code: ErrorCode, asked: &[(Str, Vec<i32>)], text: Option<&str>) -> Ele
             .collect(),
     });
     let replica_election_results = results.collect();
-    ElectLeadersResponse { error_code: code.0, replica_election_results, ..ElectLeadersResponse::default() }
+    // The oldest version has no error of its own.
+    let error_code = if cx.version == 0 { 0 } else { code.0 };
+    ElectLeadersResponse { error_code, replica_election_results, ..ElectLeadersResponse::default() }
 }

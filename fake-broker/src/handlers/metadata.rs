@@ -11,9 +11,13 @@ use crate::state::State;
 use crate::topics::{self, Partition, Topic};
 
 pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest) -> Outcome<MetadataResponse> {
+    // Who has not logged in is not told what the cluster is like, either.
+    if let Some(code) = cx.denied().filter(|code| *code == ErrorCode::ILLEGAL_SASL_STATE) {
+        return Outcome::Reply(refused(request, code));
+    }
     let Ok(asked) = Asked::new(request, cx.version) else {
-        // Ids came in version 12; Kafka has no answer for a request that uses them before, and closes.
-        return Outcome::Close;
+        // Ids came in version 12.
+        return Outcome::Reply(refused(request, ErrorCode::INVALID_REQUEST));
     };
     let topics = match asked {
         Asked::All => state
@@ -52,6 +56,17 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &MetadataRequest)
         }
     }
     Outcome::Reply(response)
+}
+
+/// The answer to a request that is refused as a whole: nothing but an error for each topic that it names.
+fn refused(request: &MetadataRequest, code: ErrorCode) -> MetadataResponse {
+    let topics = request.topics.iter().flatten().map(|topic| MetadataResponseTopic {
+        error_code: code.0,
+        name: Some(topic.name.clone().unwrap_or_default()),
+        topic_id: topic.topic_id,
+        ..MetadataResponseTopic::default()
+    });
+    MetadataResponse { topics: topics.collect(), cluster_id: None, controller_id: -1, ..MetadataResponse::default() }
 }
 
 /// Puts what is there before what is not, and behind both what is not the client's to see; unknown ids before all.

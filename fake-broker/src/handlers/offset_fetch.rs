@@ -12,7 +12,7 @@ use krafka_protocol::{ErrorCode, Str};
 use crate::context::{Context, Outcome};
 use crate::groups;
 use crate::offsets::Committed;
-use crate::security::acls::Operation;
+use crate::security::acls::{Operation, ResourceType};
 use crate::state::State;
 
 pub(crate) fn handle(state: &State, cx: &Context, request: &OffsetFetchRequest) -> Outcome<OffsetFetchResponse> {
@@ -39,6 +39,7 @@ fn fetch(state: &State, cx: &Context, group: &OffsetFetchRequestGroup, stable: b
     let Some(topics) = &group.topics else {
         answer.topics = offsets
             .of_group(&group.group_id)
+            .filter(|(name, _)| is_shown(state, cx, name))
             .map(|(name, partitions)| OffsetFetchResponseTopics {
                 name: name.clone(),
                 topic_id: state.topics.by_name(name).map(|topic| topic.id).unwrap_or_default(),
@@ -85,6 +86,7 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
         response.topics = state
             .offsets
             .of_group(&request.group_id)
+            .filter(|(name, _)| is_shown(state, cx, name))
             .map(|(name, partitions)| OffsetFetchResponseTopic {
                 name: name.clone(),
                 partitions: partitions
@@ -115,6 +117,11 @@ fn single(state: &State, cx: &Context, request: &OffsetFetchRequest) -> OffsetFe
 
 fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorCode> {
     cx.group_error(state, Operation::Describe, group).or_else(|| groups::not_coordinator(state, cx, group))
+}
+
+/// Whether the client may know of a topic that it did not name.
+fn is_shown(state: &State, cx: &Context, topic: &str) -> bool {
+    cx.may(state, Operation::Describe, ResourceType::Topic, topic)
 }
 
 fn look_up<'a>(

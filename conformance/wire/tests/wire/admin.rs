@@ -274,6 +274,9 @@ fn preferred_leader_is_elected() {
         let results = wire.call(all, 2).await.replica_election_results;
         let own = results.iter().find(|result| result.topic == name).expect("every topic is told");
         assert_eq!(own.partition_result, []);
+        let odd = ElectLeadersRequest { topic_partitions: None, election_type: 2, ..ElectLeadersRequest::default() };
+        let told = wire.call(odd, 2).await;
+        assert_eq!((error(told.error_code), told.replica_election_results.len()), ("INVALID_REQUEST", 0));
     });
 }
 

@@ -9,6 +9,9 @@ use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::init_producer_id::InitProducerIdRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponseTopic};
+use krafka_protocol::api::offset_commit::{
+    OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
 use krafka_protocol::api::offset_fetch::{OffsetFetchRequest, OffsetFetchRequestGroup};
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use krafka_protocol::{DescribeClusterRequest, ErrorCode, HeartbeatRequest, Str};
@@ -164,6 +167,45 @@ fn topics_one_may_not_see_are_as_those_that_are_not_there() {
         grant(&secured, vec![allow(TOPIC, &missing, DESCRIBE)]).await;
         let told = metadata(&mut alice, named(&missing)).await;
         assert_eq!(ErrorCode(told.error_code), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    });
+}
+
+/// Who asks for all offsets of a group is told of the topics that it may see, as if there were no others.
+#[test]
+fn offsets_of_topics_one_may_not_see_are_not_told() {
+    run(async |secured| {
+        let mut alice = secured.login("alice").await;
+        let (seen, hidden) = (secured.target.topic(1).await, secured.target.topic(1).await);
+        let group = secured.target.fresh("group");
+        let granted = [(GROUP, &group, READ), (TOPIC, &seen.name, READ)];
+        grant(&secured, granted.map(|(kind, name, operation)| allow(kind, name, operation)).to_vec()).await;
+        let mut wire = secured.target.coordinator(&group).await;
+        let partitions = vec![OffsetCommitRequestPartition { committed_offset: 1, ..Default::default() }];
+        let topics = [&seen, &hidden].map(|topic| OffsetCommitRequestTopic {
+            name: topic.name.clone(),
+            partitions: partitions.clone(),
+            ..Default::default()
+        });
+        let commit = OffsetCommitRequest {
+            group_id: group.clone(),
+            generation_id_or_member_epoch: -1,
+            topics: topics.to_vec(),
+            ..OffsetCommitRequest::default()
+        };
+        let told = wire.call(commit, 8).await.topics;
+        assert!(told.iter().all(|topic| topic.partitions[0].error_code == 0), "{told:?}");
+
+        for version in [2, 7] {
+            let asked = OffsetFetchRequest { group_id: group.clone(), topics: None, ..Default::default() };
+            let told = alice.call(asked, version).await;
+            let names: Vec<_> = told.topics.iter().map(|topic| &topic.name).collect();
+            assert_eq!((told.error_code, names), (0, vec![&seen.name]), "version {version}");
+        }
+        let asked = OffsetFetchRequestGroup { group_id: group.clone(), topics: None, ..Default::default() };
+        let told =
+            alice.call(OffsetFetchRequest { groups: vec![asked], ..Default::default() }, 8).await.groups.remove(0);
+        let names: Vec<_> = told.topics.iter().map(|topic| &topic.name).collect();
+        assert_eq!((told.error_code, names), (0, vec![&seen.name]));
     });
 }
 

@@ -205,3 +205,31 @@ fn tokens_are_seen_by_those_whom_they_concern() {
         assert_eq!(ErrorCode(told.error_code), ErrorCode::INVALID_PRINCIPAL_TYPE);
     });
 }
+
+/// Each version that is advertised answers: the requester is told of from version 3 on.
+#[test]
+fn tokens_are_made_and_described_in_every_version() {
+    run(async |secured| {
+        let mut alice = secured.login("alice").await;
+        let plain = CreateDelegationTokenRequest { max_lifetime_ms: -1, ..CreateDelegationTokenRequest::default() };
+        for version in 1..=3 {
+            let made = alice.call(plain.clone(), version).await;
+            assert_eq!((made.error_code, &*made.principal_name), (0, "alice"), "version {version}");
+            let requester = if version >= 3 { ("User", "alice") } else { ("", "") };
+            let told = (&*made.token_requester_principal_type, &*made.token_requester_principal_name);
+            assert_eq!(told, requester, "version {version}");
+
+            known(&mut alice, &made.token_id).await;
+            let answer = alice.call(DescribeDelegationTokenRequest { owners: None }, version).await;
+            let told = answer.tokens.iter().find(|token| token.token_id == made.token_id).expect("it is known");
+            let told = (&*told.token_requester_principal_type, &*told.token_requester_principal_name);
+            assert_eq!((answer.error_code, told), (0, requester), "version {version}");
+        }
+        // Who has no name is refused, in words that each version has.
+        let mut nobody = secured.connect(Plaintext).await;
+        for version in 1..=3 {
+            let told = nobody.call(plain.clone(), version).await.error_code;
+            assert_eq!(ErrorCode(told), ErrorCode::DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "version {version}");
+        }
+    });
+}

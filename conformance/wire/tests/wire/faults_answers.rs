@@ -4,6 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use krafka_fake_broker::{Apis, FakeCluster, Hint};
+use krafka_protocol::api::alter_client_quotas::{AlterClientQuotasRequest, EntryData};
+use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
@@ -222,5 +224,34 @@ fn strict_cluster_is_content_when_all_happened() {
         let refused = fake.when(Apis::ANY).reply_error(ErrorCode::INVALID_REQUEST);
         target.connect().await.call(HeartbeatRequest::default(), 4).await;
         assert_eq!((refused.hits(), fake.complaints()), (1, Vec::new()), "an error that a rule gave is nobody's fault");
+    });
+}
+
+/// An error that a rule gives stands beside its own words, whatever the authorizer says of the same request.
+#[test]
+fn error_comes_with_its_own_words() {
+    run(async |target, fake| {
+        let mut wire = target.connect().await;
+        for (code, words) in [
+            (ErrorCode::NOT_CONTROLLER, "This is not the correct controller for this cluster."),
+            (ErrorCode::REQUEST_TIMED_OUT, "The request timed out."),
+            (ErrorCode::TOPIC_AUTHORIZATION_FAILED, "Authorization failed."),
+        ] {
+            fake.when(ApiKey::CreateTopics).reply_error(code);
+            let topic = CreatableTopic { name: "new".into(), num_partitions: 1, ..CreatableTopic::default() };
+            let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 1_000, ..Default::default() };
+            let told = wire.call(request, 5).await.topics.remove(0);
+            assert_eq!((ErrorCode(told.error_code), told.error_message.as_deref()), (code, Some(words)));
+        }
+
+        fake.when(ApiKey::AlterClientQuotas).reply_error(ErrorCode::NOT_CONTROLLER);
+        let entry = EntryData { entity: vec![], ops: vec![] };
+        let told = wire.call(AlterClientQuotasRequest { entries: vec![entry], validate_only: true }, 1).await;
+        let told = told.entries.into_iter().next().expect("an answer for each entry");
+        let words = "This is not the correct controller for this cluster.";
+        assert_eq!(
+            (ErrorCode(told.error_code), told.error_message.as_deref()),
+            (ErrorCode::NOT_CONTROLLER, Some(words))
+        );
     });
 }

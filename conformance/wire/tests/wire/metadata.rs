@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::describe_cluster::DescribeClusterRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
-use krafka_protocol::{ApiKey, Str, Uuid};
+use krafka_protocol::{ApiKey, ErrorCode, Str, Uuid};
 
 use crate::records::error;
 use crate::target::{Topic, run};
@@ -159,5 +159,30 @@ fn cluster_is_described() {
         assert_eq!((answer.endpoint_type, answer.cluster_authorized_operations), (1, 8096));
         assert_eq!(error(wrong.error_code), "MISMATCHED_ENDPOINT_TYPE");
         assert_eq!(error(unknown.error_code), "UNSUPPORTED_ENDPOINT_TYPE");
+    });
+}
+
+/// Ids came in version 12: what uses them before is refused as a whole, and nothing is told of the cluster.
+#[test]
+fn ids_before_their_time_are_refused() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+        let topic =
+            |id: u8, name: Option<&str>| MetadataRequestTopic { topic_id: Uuid([id; 16]), name: name.map(Str::from) };
+        for version in [10, 11] {
+            for topics in [vec![topic(1, Some("q"))], vec![topic(1, None)], vec![topic(0, None), topic(0, Some("w"))]] {
+                let asked: Vec<_> =
+                    topics.iter().map(|topic| (topic.topic_id, topic.name.clone().unwrap_or_default())).collect();
+                let request = MetadataRequest { topics: Some(topics), ..MetadataRequest::default() };
+
+                let told = wire.call(request, version).await;
+
+                assert_eq!((told.brokers.len(), told.cluster_id, told.controller_id), (0, None, -1));
+                assert!(told.topics.iter().all(|topic| ErrorCode(topic.error_code) == ErrorCode::INVALID_REQUEST));
+                let told: Vec<_> =
+                    told.topics.into_iter().map(|topic| (topic.topic_id, topic.name.unwrap_or_default())).collect();
+                assert_eq!(told, asked, "version {version}");
+            }
+        }
     });
 }

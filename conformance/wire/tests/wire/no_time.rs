@@ -83,6 +83,10 @@ fn nothing_is_elected_or_moved_in_no_time() {
             let answer = wire.call(elect(Some(vec![one])), 2).await;
             let result = &answer.replica_election_results[0].partition_result[0];
             assert_eq!((answer.error_code, result.error_code, &result.error_message), (LATE, LATE, &None));
+            // The oldest version has no error for the whole.
+            let one = TopicPartitions { topic: name.clone(), partitions: vec![0] };
+            let answer = wire.call(elect(Some(vec![one])), 0).await;
+            assert_eq!(answer.replica_election_results[0].partition_result[0].error_code, LATE);
             let all = wire.call(elect(None), 2).await;
             assert_eq!((all.error_code, all.replica_election_results.len()), (LATE, 0));
             let none = wire.call(elect(Some(Vec::new())), 2).await;

@@ -2,10 +2,11 @@
 //! `KRAFKA_BOOTSTRAP_SASL=127.0.0.1:9094`, as `real-kafka start --sasl` gives.
 
 use krafka_fake_broker::FakeCluster;
-use krafka_protocol::api::metadata::MetadataRequest;
+use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
+use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::api::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
 use krafka_protocol::api::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
-use krafka_protocol::{ApiVersionsRequest, Bytes, ErrorCode, HeartbeatRequest, Str};
+use krafka_protocol::{ApiVersionsRequest, Bytes, DescribeClusterRequest, ErrorCode, HeartbeatRequest, Str, Uuid};
 
 use crate::target::{Target, Wire, run_on_sasl};
 
@@ -111,6 +112,52 @@ fn anything_but_the_token_is_illegal_after_the_handshake() {
         handshake(&mut wire, "PLAIN", 1).await;
         let answer = wire.call(ApiVersionsRequest::default(), 0).await;
         assert_eq!((ErrorCode(answer.error_code), answer.api_keys.len()), (ErrorCode::ILLEGAL_SASL_STATE, 0));
+        assert!(wire.is_closed().await);
+    });
+}
+
+/// Who has not logged in learns nothing of the cluster by asking in the middle of it.
+#[test]
+fn nothing_is_told_during_the_login() {
+    run(async |target| {
+        let unexpected = |name: &str| format!("Unexpected Kafka request of type {name} during SASL authentication.");
+        let illegal = ErrorCode::ILLEGAL_SASL_STATE;
+        let (topic, nowhere) = (Uuid([7; 16]), target.fresh("nowhere"));
+        let named = MetadataRequestTopic { topic_id: Uuid::ZERO, name: Some(nowhere.clone()) };
+        let by_id = MetadataRequestTopic { topic_id: topic, name: None };
+        for (version, topics) in [(12, None), (12, Some(vec![named.clone(), by_id])), (1, Some(vec![named]))] {
+            let mut wire = target.connect().await;
+            handshake(&mut wire, "PLAIN", 1).await;
+            let asked = topics.iter().flatten().map(|topic| topic.name.clone().unwrap_or_default());
+            let asked: Vec<Str> = asked.collect();
+            let told = wire.call(MetadataRequest { topics, ..MetadataRequest::default() }, version).await;
+            assert_eq!((told.brokers.len(), told.cluster_id, told.controller_id), (0, None, -1));
+            let codes: Vec<_> = told.topics.iter().map(|topic| ErrorCode(topic.error_code)).collect();
+            assert_eq!(codes, vec![illegal; asked.len()]);
+            let names: Vec<_> = told.topics.into_iter().map(|topic| topic.name.unwrap_or_default()).collect();
+            assert_eq!(names, asked);
+            assert!(wire.is_closed().await);
+        }
+
+        let mut wire = target.connect().await;
+        handshake(&mut wire, "PLAIN", 1).await;
+        let told = wire.call(DescribeClusterRequest::default(), 0).await;
+        assert_eq!(
+            (ErrorCode(told.error_code), told.error_message),
+            (illegal, Some(unexpected("DESCRIBE_CLUSTER").into()))
+        );
+        assert_eq!((told.brokers.len(), &*told.cluster_id, told.controller_id), (0, "", -1));
+        assert!(wire.is_closed().await);
+
+        let mut wire = target.connect().await;
+        handshake(&mut wire, "PLAIN", 1).await;
+        let asked = CreatableTopic { name: nowhere, num_partitions: 1, replication_factor: 1, ..Default::default() };
+        let request = CreateTopicsRequest { topics: vec![asked], timeout_ms: 5_000, ..CreateTopicsRequest::default() };
+        let told = wire.call(request, 5).await.topics.remove(0);
+        assert_eq!(
+            (ErrorCode(told.error_code), told.error_message),
+            (illegal, Some(unexpected("CREATE_TOPICS").into()))
+        );
         assert!(wire.is_closed().await);
     });
 }

@@ -247,6 +247,18 @@ impl Held {
     }
 }
 
+/// What a client is told that asks for something else while it logs in, where the answer has room for words.
+pub(crate) fn unexpected(key: ApiKey) -> String {
+    let mut name = String::new();
+    for letter in key.name().chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+    }
+    format!("Unexpected Kafka request of type {name} during SASL authentication.")
+}
+
 /// For how long a login holds: as long as what was shown, and as the broker allows.
 fn lifetime(login: &Login, max_reauth: Option<Duration>, wall_ms: i64) -> Option<Duration> {
     let of_proof = login.ends_ms.map(|ends_ms| {
