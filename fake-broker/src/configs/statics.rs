@@ -42,8 +42,8 @@ impl Config {
         }
     }
 
-    /// Which authorizer there is, and what it reads in the file for itself: Kafka does not know those names, and tells no
-    /// values of theirs.
+    /// Which authorizer there is, and what it reads in the file for itself. Kafka does not know those names, and tells
+    /// no values of theirs.
     fn write_authorizer(&mut self) {
         if !self.acls.enabled {
             return;
