@@ -10,7 +10,7 @@ use crate::context::{ConnectionId, Context, RequestId};
 
 /// How many events are kept.
 const MAX_EVENTS: usize = 20_000;
-/// How many bytes of records the events that are kept may hold on to.
+/// How many bytes of records and metrics the events that are kept may hold on to.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// A request that a node received, and its answer.
@@ -42,8 +42,8 @@ pub struct Event {
 
 /// The newest events of a cluster, in the order in which the nodes began to work on them.
 ///
-/// It keeps the last 20,000, and fewer if their records are more than 64 MiB; [`dropped`](Self::dropped) says how many
-/// it has forgotten.
+/// It keeps the last 20,000, and fewer if their records and metrics are more than 64 MiB; [`dropped`](Self::dropped)
+/// says how many it has forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     events: VecDeque<Event>,
@@ -164,9 +164,13 @@ impl History {
     }
 }
 
-/// The bytes of records that a request holds on to; all else is small.
+/// The bytes of records or metrics that a request holds on to; all else is small.
 fn records_in_request(request: &AnyRequest) -> usize {
-    let AnyRequest::Produce(produce) = request else { return 0 };
+    let produce = match request {
+        AnyRequest::Produce(produce) => produce,
+        AnyRequest::PushTelemetry(push) => return push.metrics.len(),
+        _ => return 0,
+    };
     let partitions = produce.topic_data.iter().flat_map(|topic| &topic.partition_data);
     partitions.filter_map(|partition| partition.records.as_ref()).map(|records| records.len()).sum()
 }
@@ -181,7 +185,7 @@ fn records_in_response(response: &AnyResponse) -> usize {
 #[cfg(test)]
 mod tests {
     use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
-    use krafka_protocol::{Bytes, HeartbeatRequest, HeartbeatResponse};
+    use krafka_protocol::{Bytes, HeartbeatRequest, HeartbeatResponse, PushTelemetryRequest};
 
     use super::*;
 
@@ -231,6 +235,18 @@ mod tests {
         assert_eq!(history.requests::<ProduceRequest>().count(), 1);
         let answered = |event: &Event| event.response::<HeartbeatResponse>().is_some();
         assert_eq!(history.iter().map(answered).collect::<Vec<_>>(), [true, false]);
+    }
+
+    /// Up to 1 MiB each, and there may be many.
+    #[test]
+    fn metrics_count_as_records_do() {
+        let mut history = History::default();
+        let metrics = Bytes::from(vec![0; MAX_BYTES / 2]);
+        for id in 1..=3 {
+            let metrics = metrics.clone();
+            note(&mut history, id, PushTelemetryRequest { metrics, ..PushTelemetryRequest::default() }.into());
+        }
+        assert_eq!((history.len(), history.dropped()), (2, 1));
     }
 
     #[test]

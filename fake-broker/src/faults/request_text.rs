@@ -1,6 +1,8 @@
 //! A request of any API, written as JSON: its fields by the names that our structs give them. What is absent is what it
 //! is when nobody sets it; what is unknown, or does not fit, is refused by its name.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use krafka_protocol::schema::{FieldSchema, FieldType, MessageSchema};
 use krafka_protocol::{AnyRequest, ApiKey, Reader, Str, Uuid};
@@ -48,6 +50,11 @@ fn value(field: &FieldSchema, field_type: &FieldType, json: &Json, version: i16,
         (FieldType::String, Json::String(text)) => Tree::Str(Str::from(text.as_str())),
         (FieldType::Bytes | FieldType::Records, Json::String(text)) => {
             Tree::Bytes(Bytes::copy_from_slice(text.as_bytes()))
+        }
+        (FieldType::Bytes | FieldType::Records, Json::Object(object)) => {
+            let text = object.get("base64").and_then(Json::as_str).filter(|_| object.len() == 1);
+            let bytes = text.and_then(|text| STANDARD.decode(text).ok());
+            Tree::Bytes(bytes.ok_or_else(misfit)?.into())
         }
         (FieldType::Uuid, Json::String(text)) => Tree::Uuid(text.parse::<Uuid>().map_err(|_| misfit())?),
         (FieldType::Struct(schema), json) => Tree::Struct(structure(schema, json, version, path)?),

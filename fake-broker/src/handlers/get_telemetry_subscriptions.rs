@@ -1,15 +1,10 @@
 //! GetTelemetrySubscriptions: what a client is asked to report, how often, and who it is.
 
-use krafka_protocol::compression::Compression;
 use krafka_protocol::{ErrorCode, GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse};
 
 use crate::context::{Context, Outcome};
 use crate::state::State;
-use crate::telemetry::MAX_BYTES;
-
-/// The codecs that pushes may be in, those that Kafka likes best first.
-pub(super) const CODECS: [Compression; 4] =
-    [Compression::Zstd, Compression::Lz4, Compression::Gzip, Compression::Snappy];
+use crate::telemetry::{CODECS, MAX_BYTES};
 
 pub(crate) fn handle(
     state: &mut State,

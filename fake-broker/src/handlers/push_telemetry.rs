@@ -1,16 +1,11 @@
 //! PushTelemetry: takes what a client reports. A payload that cannot be read is taken as well, as in Kafka, which
 //! leaves the reading to its plugin.
 
-use krafka_protocol::compression::{Compression, Decompressor};
-use krafka_protocol::{Bytes, ErrorCode, PushTelemetryRequest, PushTelemetryResponse};
+use krafka_protocol::{ErrorCode, PushTelemetryRequest, PushTelemetryResponse};
 
-use super::get_telemetry_subscriptions::CODECS;
 use crate::context::{Context, Outcome};
 use crate::state::State;
-use crate::telemetry::{MAX_BYTES, TelemetryPush, otlp};
-
-/// The most that a payload may become when it is decompressed.
-const MAX_DECOMPRESSED: usize = 64 << 20;
+use crate::telemetry::{self, TelemetryPush, otlp};
 
 pub(crate) fn handle(
     state: &mut State,
@@ -32,18 +27,7 @@ fn take(state: &mut State, cx: &Context, request: &PushTelemetryRequest) -> Resu
     let subscription = state.telemetry_subscription(cx, client_instance_id);
     let named = request.subscription_id;
     state.push_telemetry(client_instance_id, &subscription, named, request.terminating, cx.now)?;
-    let codecs = || CODECS.into_iter().chain([Compression::None]);
-    let codec = codecs().find(|&codec| codec as i8 == request.compression_type);
-    let codec = codec.ok_or(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE)?;
-    if request.metrics.len() > MAX_BYTES {
-        return Err(ErrorCode::TELEMETRY_TOO_LARGE);
-    }
-    let payload = match codec {
-        Compression::None => Bytes::copy_from_slice(&request.metrics),
-        codec => Decompressor::new(MAX_DECOMPRESSED)
-            .decompress(codec, &request.metrics)
-            .map_err(|_| ErrorCode::INVALID_RECORD)?,
-    };
+    let payload = telemetry::payload(request)?;
     let metrics = otlp::decode(&payload);
     state.telemetry.keep(TelemetryPush {
         node: cx.node,

@@ -12,7 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use krafka_protocol::{Bytes, ErrorCode, Str, Uuid};
+use krafka_protocol::compression::{Compression, Decompressor};
+use krafka_protocol::{Bytes, ErrorCode, PushTelemetryRequest, Str, Uuid};
 
 use crate::configs::client_metrics;
 use crate::context::Context;
@@ -30,12 +31,23 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
 const MAX_INSTANCES: usize = 16_384;
 /// How many pushes are kept, the newest ones.
 const MAX_PUSHES: usize = 4_096;
+/// How many bytes the pushes that are kept may have, decompressed.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+/// The most that a payload may become when it is decompressed.
+const MAX_DECOMPRESSED: usize = 64 << 20;
+/// The codecs that pushes may be in, those that Kafka likes best first.
+pub(crate) const CODECS: [Compression; 4] =
+    [Compression::Zstd, Compression::Lz4, Compression::Gzip, Compression::Snappy];
 
 /// The clients that asked or pushed, and their pushes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telemetry {
     instances: BTreeMap<Uuid, Instance>,
     pub(crate) pushes: VecDeque<TelemetryPush>,
+    /// How many of the oldest pushes were forgotten.
+    pub(crate) dropped: u64,
+    /// The bytes of the payloads that are kept.
+    bytes: usize,
 }
 
 /// Metrics that a client pushed.
@@ -86,12 +98,15 @@ impl Telemetry {
         self.instances.entry(id).or_insert_with(new)
     }
 
-    /// Keeps what was pushed.
+    /// Keeps what was pushed, and forgets the oldest where it is too much.
     pub(crate) fn keep(&mut self, push: TelemetryPush) {
-        if self.pushes.len() >= MAX_PUSHES {
-            self.pushes.pop_front();
-        }
+        self.bytes += push.payload.len();
         self.pushes.push_back(push);
+        while self.pushes.len() > MAX_PUSHES || self.bytes > MAX_KEPT_BYTES {
+            let Some(oldest) = self.pushes.pop_front() else { return };
+            self.bytes -= oldest.payload.len();
+            self.dropped += 1;
+        }
     }
 }
 
@@ -182,10 +197,55 @@ impl State {
     }
 }
 
+/// What a push carries, decompressed.
+///
+/// # Errors
+///
+/// If its codec is not one that clients are told of, it is too large, or it does not decompress.
+pub(crate) fn payload(request: &PushTelemetryRequest) -> Result<Bytes, ErrorCode> {
+    let mut codecs = CODECS.into_iter().chain([Compression::None]);
+    let codec = codecs.find(|&codec| codec as i8 == request.compression_type);
+    let codec = codec.ok_or(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE)?;
+    if request.metrics.len() > MAX_BYTES {
+        return Err(ErrorCode::TELEMETRY_TOO_LARGE);
+    }
+    match codec {
+        Compression::None => Ok(Bytes::copy_from_slice(&request.metrics)),
+        codec => Decompressor::new(MAX_DECOMPRESSED)
+            .decompress(codec, &request.metrics)
+            .map_err(|_| ErrorCode::INVALID_RECORD),
+    }
+}
+
 /// A number that differs when the subscription does, and from client to client (FNV-1a).
 fn subscription_id(instance: Uuid, interval: Duration, metrics: &[Str]) -> i32 {
     let interval = interval.as_millis().to_be_bytes();
     let parts = [&instance.0[..], &interval].into_iter().chain(metrics.iter().map(|metric| metric.as_bytes()));
     let hash = parts.flatten().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     i32::from_be_bytes(hash.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(bytes: usize) -> TelemetryPush {
+        let payload = Bytes::from(vec![0; bytes]);
+        let client_instance_id = Uuid::ZERO;
+        TelemetryPush { node: 1, client_instance_id, client_id: None, terminating: false, payload, metrics: None }
+    }
+
+    #[test]
+    fn oldest_pushes_are_forgotten_by_number_and_by_size() {
+        let mut telemetry = Telemetry::default();
+        for _ in 0..=MAX_PUSHES {
+            telemetry.keep(push(1));
+        }
+        assert_eq!((telemetry.pushes.len(), telemetry.dropped), (MAX_PUSHES, 1));
+
+        telemetry.keep(push(MAX_KEPT_BYTES));
+        telemetry.keep(push(1));
+        assert_eq!((telemetry.pushes.len(), telemetry.bytes), (1, 1), "all before the large one went with it");
+        assert_eq!(telemetry.dropped, MAX_PUSHES as u64 + 2);
+    }
 }

@@ -1,6 +1,7 @@
 //! The control port: the examples of its page, run as they stand there.
 
 mod rules;
+mod telemetry;
 mod waits;
 
 use krafka_fake_broker::{FakeCluster, KafkaVersion};

@@ -3,10 +3,10 @@
 //! Each test framework has an HTTP client in its standard library, so that nothing need be installed. `CONTROL.md`
 //! is its page, and a test runs the examples there.
 
-mod base64;
 mod http;
 mod record;
 mod routes;
+mod telemetry;
 mod transactions;
 mod views;
 

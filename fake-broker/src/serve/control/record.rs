@@ -1,9 +1,10 @@
 //! A record as the control port takes it.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use krafka_protocol::Bytes;
 use serde::Deserialize;
 
-use super::base64;
 use super::http::Reply;
 use crate::handle::NewRecord;
 
@@ -58,8 +59,8 @@ impl Text {
         match self {
             Self::Plain(text) => Ok(text.into()),
             Self::Base64 { base64: text } => {
-                let bytes = base64::decode(&text);
-                bytes.map(Bytes::from).ok_or_else(|| Reply::error(400, format!("`{text}` is not base64")))
+                let bytes = STANDARD.decode(&text);
+                bytes.map(Bytes::from).map_err(|_| Reply::error(400, format!("`{text}` is not base64")))
             }
         }
     }

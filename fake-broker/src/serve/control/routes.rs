@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::http::{Reply, Request};
 use super::record::RecordBody;
-use super::{transactions, views};
+use super::{telemetry, transactions, views};
 use crate::faults::{KafkaVersion, Listed, Never, Rule, RuleText, UnknownVersion};
 use crate::handle::FakeCluster;
 use crate::json_words;
@@ -20,7 +20,7 @@ const PATIENCE_MS: u64 = 10_000;
 /// The longest wait.
 const MAX_PATIENCE_MS: u64 = 600_000;
 /// How many records and events are shown that nobody asked fewer of.
-const SHOWN: usize = 100;
+pub(super) const SHOWN: usize = 100;
 
 /// What a route comes to.
 pub(super) enum Answer {
@@ -116,6 +116,7 @@ const PATHS: &[&str] = &[
     "POST /snapshots",
     "POST /snapshots/{number}/restore",
     "DELETE /snapshots/{number}",
+    "GET /telemetry?client_id=&client_instance_id=&node=&since=&limit=",
     "GET /history?api=&client_id=&node=&connection=&since=&limit=",
 ];
 
@@ -126,7 +127,7 @@ const PATHS: &[&str] = &[
 /// The answer to a request that asks for what is not there, or in a form that is none.
 pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Reply> {
     let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
-    if path != ["history"] && path.last() != Some(&"records") {
+    if path != ["history"] && path != ["telemetry"] && path.last() != Some(&"records") {
         known_query(request, &[])?;
     }
     if takes_no_body(&request.method, &path) {
@@ -226,6 +227,7 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
             let id = number(id)?;
             known_snapshot(id, fake.drop_snapshot(id))?
         }
+        ("GET", ["telemetry"]) => telemetry::pushes(&fake, request)?,
         ("GET", ["history"]) => history(&fake, request)?,
         _ => return Err(no_path(request)),
     };
@@ -336,12 +338,12 @@ pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
     serde_json::from_slice(body).map_err(|error| Reply::error(400, json_words::explain(&error, body)))
 }
 
-fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {
+pub(super) fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {
     let Some(text) = request.query.get(name) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| Reply::error(400, format!("{name}: `{text}` is not a number")))
 }
 
-fn known_query(request: &Request, known: &[&str]) -> Result<(), Reply> {
+pub(super) fn known_query(request: &Request, known: &[&str]) -> Result<(), Reply> {
     match request.query.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(Reply::error(400, format!("unknown parameter `{name}`, expected one of {known:?}"))),
         None => Ok(()),

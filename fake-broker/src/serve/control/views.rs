@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use krafka_protocol::api::consumer_group_describe::ConsumerGroupDescribeRequest;
 use krafka_protocol::api::describe_groups::DescribeGroupsRequest;
 use krafka_protocol::api::describe_transactions::DescribeTransactionsRequest;
@@ -14,7 +16,7 @@ use krafka_protocol::records::Record;
 use krafka_protocol::{AnyRequest, ErrorCode, Str};
 use serde_json::{Map, Value, json};
 
-use super::base64;
+use super::telemetry;
 use crate::context::{Context, Outcome};
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::Node;
@@ -147,6 +149,8 @@ pub(super) fn transaction(state: &State, id: &str, now: Instant) -> Option<Value
 }
 
 pub(super) fn event(event: &Event) -> Value {
+    let mut request = Node::of(event.request.structure()).to_json();
+    telemetry::explain(&event.request, &mut request);
     json!({
         "id": event.id.0,
         "node": event.node,
@@ -155,7 +159,7 @@ pub(super) fn event(event: &Event) -> Value {
         "api": event.key.name(),
         "version": event.version,
         "correlation_id": event.correlation_id,
-        "request": Node::of(event.request.structure()).to_json(),
+        "request": request,
         "response": event.response.as_ref().map(|response| Node::of(response.structure()).to_json()),
     })
 }
@@ -193,5 +197,5 @@ fn take(answer: &mut Value, pointer: &str) -> Value {
 
 /// Bytes as text, or in base64 where they are none.
 fn text(bytes: &[u8]) -> Value {
-    std::str::from_utf8(bytes).map_or_else(|_| json!({ "base64": base64::encode(bytes) }), |text| json!(text))
+    std::str::from_utf8(bytes).map_or_else(|_| json!({ "base64": STANDARD.encode(bytes) }), |text| json!(text))
 }
