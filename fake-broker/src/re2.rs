@@ -186,8 +186,7 @@ impl<'a> Translation<'a> {
                 self.quoted();
                 Ok(())
             }
-            Some('E') => Ok(()),
-            Some('C') => Err("invalid escape sequence: `\\C`".to_owned()),
+            Some(next @ ('C' | 'E')) => Err(format!("invalid escape sequence: `\\{next}`")),
             Some(anchor @ ('A' | 'z' | 'b' | 'B')) => {
                 self.out.extend(['\\', anchor]);
                 Ok(())
@@ -196,9 +195,30 @@ impl<'a> Translation<'a> {
         }
     }
 
+    /// A class of Unicode or a code point, in braces. RE2 turns a class into its opposite by a caret, too.
+    fn named(&mut self, kind: char) -> Result<(), String> {
+        self.rest.next();
+        let mut name = String::new();
+        loop {
+            match self.rest.next() {
+                Some('}') => break,
+                Some(next) => name.push(next),
+                None => return Err(format!("invalid character class range: `\\{kind}{{{name}`")),
+            }
+        }
+        let (kind, name) = match (kind, name.strip_prefix('^')) {
+            ('p', Some(name)) => ('P', name),
+            ('P', Some(name)) => ('p', name),
+            _ => (kind, &*name),
+        };
+        self.out.push_str(&format!("\\{kind}{{{name}}}"));
+        Ok(())
+    }
+
     /// An escape that means the same inside a class and outside.
     fn escaped(&mut self, next: char) -> Result<(), String> {
         match next {
+            'p' | 'P' | 'x' if self.rest.peek() == Some(&'{') => self.named(next),
             'd' | 'D' | 's' | 'S' | 'w' | 'W' | 'a' | 'f' | 'n' | 'r' | 't' | 'v' | 'p' | 'P' | 'x' => {
                 self.out.extend(['\\', next]);
                 Ok(())
@@ -307,6 +327,11 @@ mod tests {
             ("a??b", "b", true),
             ("[]a]", "]", true),
             ("(?i)(a|(b))c", "BC", true),
+            (r"\p{L}+", "ab", true),
+            (r"\p{^L}", "a", false),
+            (r"\P{^L}", "a", true),
+            (r"[\p{Lu}_]", "_", true),
+            (r"\x{61}", "a", true),
         ];
 
         for (pattern, name, matches) in table {
@@ -339,6 +364,9 @@ mod tests {
             r"\pX",
             "[[:nope:]]",
             r"\y",
+            r"\Efoo",
+            r"\p{Foo}",
+            r"\p{L",
         ] {
             assert!(Expression::new(pattern).is_err(), "{pattern}");
         }

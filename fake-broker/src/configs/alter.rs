@@ -153,12 +153,19 @@ impl State {
         let value = change.value.as_deref().unwrap_or_default();
         match change.operation {
             SET => {
+                if resource == ResourceType::ClientMetrics {
+                    client_metrics::check_elements(name, value)?;
+                }
                 given.insert(name.clone(), normal(kind, value, version));
             }
             DELETE => {
                 given.remove(name);
             }
-            APPEND | SUBTRACT if kind != Some(Kind::List) => {
+            // Only the brokers' and the topics' own lists are known as such.
+            APPEND | SUBTRACT
+                if kind != Some(Kind::List)
+                    || matches!(resource, ResourceType::Group | ResourceType::ClientMetrics) =>
+            {
                 return Err(no_list(resource, change, kind.is_none(), version));
             }
             APPEND => {
@@ -221,7 +228,10 @@ impl State {
                 }
             }
             ResourceType::Group => self.replace_group_configs(&Str::from(name), given),
-            ResourceType::ClientMetrics => keep(&mut self.configs.client_metrics, Str::from(name), given),
+            ResourceType::ClientMetrics => {
+                keep(&mut self.configs.client_metrics, Str::from(name), given);
+                self.telemetry.subscriptions_changed();
+            }
             _ if name.is_empty() => {
                 self.configs.cluster = given;
                 self.broker_configs_changed();

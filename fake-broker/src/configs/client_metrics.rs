@@ -59,6 +59,20 @@ pub(crate) fn check(given: &Overrides) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Checks that a list has no empty elements.
+///
+/// # Errors
+///
+/// Kafka's refusal of it.
+pub(super) fn check_elements(name: &str, value: &str) -> Result<(), Refusal> {
+    if name == "metrics" && !value.trim().is_empty() && definition::list(value).iter().any(|element| element.is_empty())
+    {
+        let text = "Configuration 'metrics' values must not be empty.";
+        return Err(Refusal::new(ErrorCode::INVALID_CONFIG, text));
+    }
+    Ok(())
+}
+
 /// Reads `match`: what is asked of a client, and the regular expression that must fit.
 ///
 /// # Errors

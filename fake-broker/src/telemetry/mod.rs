@@ -43,6 +43,8 @@ pub(crate) const CODECS: [Compression; 4] =
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Telemetry {
     instances: BTreeMap<Uuid, Instance>,
+    /// Counts the changes of subscriptions.
+    changes: u64,
     pub(crate) pushes: VecDeque<TelemetryPush>,
     /// How many of the oldest pushes were forgotten.
     pub(crate) dropped: u64,
@@ -70,6 +72,8 @@ pub struct TelemetryPush {
 /// One client.
 #[derive(Clone, Debug)]
 struct Instance {
+    /// How often subscriptions had changed when it was made.
+    changes: u64,
     last_get: Option<Instant>,
     last_push: Option<Instant>,
     terminated: bool,
@@ -86,7 +90,13 @@ pub(crate) struct Subscription {
 }
 
 impl Telemetry {
-    /// Finds or remembers a client.
+    /// Notes that who is asked for what may be another matter now.
+    pub(crate) fn subscriptions_changed(&mut self) {
+        self.changes += 1;
+    }
+
+    /// Finds or remembers a client. One that is met for the first time after a subscription changed, whosever it is,
+    /// begins anew, as in Kafka: it may ask at once.
     fn instance(&mut self, id: Uuid) -> &mut Instance {
         if self.instances.len() >= MAX_INSTANCES && !self.instances.contains_key(&id) {
             let silent = self.instances.iter().min_by_key(|(_, it)| it.last_get.max(it.last_push)).map(|(&id, _)| id);
@@ -94,8 +104,13 @@ impl Telemetry {
                 self.instances.remove(&silent);
             }
         }
-        let new = || Instance { last_get: None, last_push: None, terminated: false, must_ask: false };
-        self.instances.entry(id).or_insert_with(new)
+        let changes = self.changes;
+        let new = || Instance { changes, last_get: None, last_push: None, terminated: false, must_ask: false };
+        let instance = self.instances.entry(id).or_insert_with(new);
+        if instance.changes < changes {
+            *instance = new();
+        }
+        instance
     }
 
     /// Keeps what was pushed, and forgets the oldest where it is too much.

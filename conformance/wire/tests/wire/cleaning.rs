@@ -137,6 +137,30 @@ fn last_record_of_each_key_stays_at_its_offset() {
     });
 }
 
+/// Neither do young records count for what is older, nor go; and with them stays all that is behind them.
+#[test]
+fn what_is_young_is_not_compacted() {
+    run_on_brisk(async |target| {
+        let lag = ("min.compaction.lag.ms", "3600000");
+        let (topic, mut wire) = compacted(&target, &[lag]).await;
+        let (young, old) = (time(), time() - 2 * 3_600_000);
+        for (key, value, timestamp) in [
+            ("k1", "a", old),
+            ("k1", "b", old + 5_000),
+            ("k1", "c", young),
+            ("k1", "d", young + 5_000),
+            ("k1", "e", young + 10_000),
+        ] {
+            written(&mut wire, &topic, plain(timestamp, &[(key, Some(value))])).await;
+        }
+
+        let left = until(&mut wire, &topic, 4).await;
+        assert_eq!(left, ["1 k1=b", "2 k1=c", "3 k1=d", "4 k1=e"]);
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert_eq!(told(&mut wire, &topic).await, left);
+    });
+}
+
 /// KIP-534.
 #[test]
 fn tombstone_gets_a_horizon_and_goes_after_it() {

@@ -281,6 +281,28 @@ fn impossible_changes_are_refused_in_kafkas_words() {
     });
 }
 
+/// Neither groups nor subscriptions of client metrics have lists that could grow, though some of their settings are
+/// lists.
+#[test]
+fn lists_of_groups_and_client_metrics_are_set_as_a_whole() {
+    run(async |target| {
+        target.since(KafkaVersion::V4_4, "lists among the settings of groups").await;
+        let mut wire = target.connect().await;
+        let name = target.fresh("any");
+        for (operation, verb) in [(APPEND, "APPEND"), (SUBTRACT, "SUBTRACT")] {
+            for (resource, config) in
+                [(GROUP, "streams.rack.aware.assignment.tags"), (CLIENT_METRICS, "metrics"), (CLIENT_METRICS, "match")]
+            {
+                let told = refusal(&mut wire, resource, &name, vec![change(config, operation, Some("x"))]).await;
+                let words = format!("Can't {verb} to key {config} because its type is not LIST.");
+                assert_eq!(told, ("INVALID_CONFIG", words));
+            }
+        }
+        let empty = refusal(&mut wire, CLIENT_METRICS, &name, vec![change("metrics", SET, Some(","))]).await;
+        assert_eq!(empty, ("INVALID_CONFIG", "Configuration 'metrics' values must not be empty.".to_owned()));
+    });
+}
+
 #[test]
 fn resource_that_comes_twice_is_not_changed() {
     run(async |target| {

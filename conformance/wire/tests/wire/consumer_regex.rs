@@ -108,6 +108,9 @@ fn expressions_that_are_none_of_re2_are_refused() {
             r"\pX",
             "[[:nope:]]",
             r"\y",
+            r"\Efoo",
+            r"\p{Foo}",
+            r"\p{L",
         ];
         for pattern in table {
             let request = Request {
@@ -147,7 +150,12 @@ fn expressions_of_re2_are_taken() {
             "[]a]",
             "(?P<name>a)",
             r"\pL",
+            r"\p{L}+",
+            r"\pZ\p{Greek}",
+            r"\P{^L}",
+            r"[\p{Lu}\P{N}]",
             r"\x41",
+            r"\x{1F600}",
             r"\b",
             "^a$",
             "()",

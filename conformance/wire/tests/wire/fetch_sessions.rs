@@ -5,7 +5,7 @@ use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use krafka_protocol::api::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use krafka_protocol::api::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic};
 
-use crate::records::{batch, error, fetch_request, written};
+use crate::records::{base_offsets, batch, error, fetch_request, produce_request, written};
 use crate::target::{Target, Topic, Wire, run};
 
 const VERSION: i16 = 13;
@@ -86,6 +86,35 @@ fn later_answers_have_only_what_is_new() {
         assert_eq!(named(&news), [0], "the position is remembered");
         let unchanged = consumer.next(vec![]).await;
         assert_eq!(named(&unchanged), [0], "records come until the position moves");
+    });
+}
+
+/// Where there is room for one of them only, partitions take turns: who had records goes to the end.
+#[test]
+fn partitions_of_a_session_take_turns() {
+    run(async |target| {
+        let topic = target.topic(3).await;
+        let mut wire = target.connect().await;
+        for partition in [0, 1, 2] {
+            let mut request = produce_request(&topic, -1, Some(batch(&["a"])));
+            request.topic_data[0].partition_data[0].index = partition;
+            wire.call(request, 9).await;
+        }
+        let mut consumer = Consumer { wire, topic, session: 0, epoch: 0 };
+        let mut turns = Vec::new();
+        for _ in 0..6 {
+            let asked = if consumer.epoch == 0 { vec![ask(0, 0), ask(1, 0), ask(2, 0)] } else { vec![] };
+            // The first batch comes whatever its size, and nothing else.
+            let request = FetchRequest { max_bytes: 1, ..consumer.request(asked) };
+            let answer = consumer.wire.call(request, VERSION).await;
+            (consumer.session, consumer.epoch) = (answer.session_id, consumer.epoch + 1);
+            let partitions = answer.responses.iter().flat_map(|topic| &topic.partitions);
+            let full = partitions.filter(|partition| !base_offsets(partition).is_empty());
+            turns.push(full.map(|partition| partition.partition_index).collect::<Vec<_>>());
+        }
+
+        // The opening is in the order of the request, and moves nobody.
+        assert_eq!(turns, [[0], [0], [1], [2], [0], [1]]);
     });
 }
 

@@ -112,6 +112,26 @@ fn replica_that_lags_is_not_preferred() {
     });
 }
 
+/// Of several in the rack the one that has most is preferred.
+#[test]
+fn replica_that_has_most_is_preferred() {
+    let racks = ["rack-1", "rack-2", "rack-2"];
+    let builder = FakeCluster::builder().nodes(3).racks(racks).rack_aware_replica_selector(true);
+    on_fake(builder, async |target, fake| {
+        for (lags, has_all) in [(2, 3), (3, 2)] {
+            let topic = target.topic_on(&[1, 2, 3]).await;
+            let mut wire = target.node(1).await;
+            written(&mut wire, &topic, batch(&["a"])).await;
+            fake.lag(lags, &topic.name, 0);
+            let more = crate::records::produce_request(&topic, 1, Some(batch(&["b"])));
+            wire.call(more, 9).await;
+
+            let data = only(wire.call(from_rack("rack-2", &topic, 0), VERSION).await);
+            assert_eq!(preferred(&data), (has_all, vec![]), "{lags} lags");
+        }
+    });
+}
+
 /// The default of Kafka: no selector, and so no preferred replica.
 #[test]
 fn without_a_selector_the_leader_serves_all() {

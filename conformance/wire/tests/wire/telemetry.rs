@@ -73,6 +73,26 @@ async fn pushed(wire: &mut Wire, request: PushTelemetryRequest) -> &'static str 
     error(wire.call(request, 0).await.error_code)
 }
 
+/// A subscription is for clients that match all of its selectors.
+#[test]
+fn subscription_is_for_whom_it_matches() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+        let (name, instance) = subscribe(&target, &mut wire).await;
+        let other = get(&mut wire, Uuid::ZERO).await.client_instance_id;
+        assert!(!get(&mut wire, instance).await.requested_metrics.is_empty());
+
+        assert_eq!(get(&mut wire, other).await.requested_metrics, [""; 0], "it is for another instance");
+        for (also, is_meant) in [("client_id=wire", true), ("client_id=wir.", true), ("client_id=ire", false)] {
+            let both = format!("client_instance_id={instance},{also}");
+            configure(&mut wire, &name, &[("match", Some(&*both))]).await;
+            let mut asked = target.connect().await;
+            assert_eq!(!get(&mut asked, instance).await.requested_metrics.is_empty(), is_meant, "{also}");
+        }
+        unsubscribe(&mut wire, &name).await;
+    });
+}
+
 /// TE-02.
 #[test]
 fn client_that_nobody_asks_is_told_so() {
