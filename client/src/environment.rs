@@ -33,6 +33,16 @@ pub trait Connect: Send + Sync + 'static {
     /// The client bounds the call by its connect timeout, by dropping the future.
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a>;
 
+    /// Connects to `host` and `port`, of whose connections so far `dead` came to nothing after they were made: nobody
+    /// answered, TLS failed, it was no broker.
+    ///
+    /// Whoever knows several addresses of a name is to begin with another one than then. Default: the same as
+    /// [`connect`](Self::connect).
+    fn connect_past<'a>(&'a self, host: &'a str, port: u16, dead: usize) -> Connecting<'a> {
+        let _ = dead;
+        self.connect(host, port)
+    }
+
     /// What stands between the client and the brokers, in words, for the error about a connection that is not made in
     /// time: "the SOCKS5 proxy p:1080". Default: nothing does.
     fn via(&self) -> Option<String> {

@@ -15,6 +15,7 @@ use tokio::time::timeout_at;
 
 use super::channel::{Loss, Rules};
 use super::destination::Destination;
+use super::detours::Detours;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
 use super::ladder::Ladder;
@@ -50,11 +51,12 @@ pub(crate) struct NetworkConfig {
 pub(super) struct Dialer {
     config: NetworkConfig,
     ladder: Mutex<Ladder>,
+    detours: Mutex<Detours>,
 }
 
 impl Dialer {
     pub(super) fn new(config: NetworkConfig) -> Self {
-        Self { config, ladder: Mutex::default() }
+        Self { config, ladder: Mutex::default(), detours: Mutex::default() }
     }
 
     pub(super) fn destination(&self) -> &Destination {
@@ -104,9 +106,13 @@ impl Dialer {
                 Some(begun.map_err(|_| self.uncredited(node, credentials))??)
             }
         };
-        let mut stream = self.open(node, deadline).await?;
+        let stream = self.open(node, deadline).await?;
         let mut reader = FrameReader::of_stranger(self.config.max_response_size);
-        let (versions, session) = self.shake_hands(&mut stream, &mut reader, node, exchange, deadline).await?;
+        let ready = self.make_ready(stream, &mut reader, node, exchange, deadline).await;
+        if let Err(Unmade::Failed(_)) = ready {
+            self.with_detours(|detours| detours.failed(&node.host, node.port));
+        }
+        let (stream, versions, session) = ready?;
         reader.set_limit(self.config.max_response_size);
 
         let login = login.map(|(credentials, spelling)| (credentials.clone(), spelling));
@@ -142,15 +148,39 @@ impl Dialer {
     }
 
     async fn open(&self, node: &Node, deadline: Instant) -> Result<Box<dyn Stream>, KrafkaError> {
-        let connecting = self.config.connect.connect(&node.host, node.port);
-        let stream = match timeout_at(deadline.into(), connecting).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(why)) => return Err(unreachable(node, why)),
+        let dead = self.with_detours(|detours| detours.dead(&node.host, node.port));
+        let connecting = self.config.connect.connect_past(&node.host, node.port, dead);
+        match timeout_at(deadline.into(), connecting).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(why)) => Err(unreachable(node, why)),
             Err(_) => {
                 let via = self.config.connect.via().map(|via| format!(" through {via}")).unwrap_or_default();
-                return Err(self.late(node, &format!("no connection{via}")));
+                Err(self.late(node, &format!("no connection{via}")))
             }
-        };
+        }
+    }
+
+    /// What comes behind TCP.
+    async fn make_ready(
+        &self,
+        stream: Box<dyn Stream>,
+        reader: &mut FrameReader,
+        node: &Node,
+        exchange: Option<Exchange>,
+        deadline: Instant,
+    ) -> Result<(Box<dyn Stream>, Versions, Option<Duration>), Unmade> {
+        let mut stream = self.encrypt(stream, node, deadline).await?;
+        let (versions, session) = self.shake_hands(&mut stream, reader, node, exchange, deadline).await?;
+        Ok((stream, versions, session))
+    }
+
+    #[cfg_attr(not(feature = "tls"), expect(clippy::unused_async, reason = "with TLS there is something to wait for"))]
+    async fn encrypt(
+        &self,
+        stream: Box<dyn Stream>,
+        node: &Node,
+        deadline: Instant,
+    ) -> Result<Box<dyn Stream>, KrafkaError> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.config.tls {
             return match timeout_at(deadline.into(), super::tls::wrap(tls, stream, &node.host)).await {
@@ -159,6 +189,8 @@ impl Dialer {
                 Err(_) => Err(self.late(node, "no end of the TLS handshake")),
             };
         }
+        #[cfg(not(feature = "tls"))]
+        let _ = (node, deadline);
         Ok(stream)
     }
 
@@ -225,6 +257,10 @@ impl Dialer {
             "connecting to {node}: {whom} gave no credentials within {within:?} (connect_timeout), so that the broker \
              was not asked for anything: is it slow?"
         ))
+    }
+
+    fn with_detours<T>(&self, use_them: impl FnOnce(&mut Detours) -> T) -> T {
+        use_them(&mut self.detours.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     #[cold]

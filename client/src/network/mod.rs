@@ -12,6 +12,7 @@
 
 mod channel;
 mod destination;
+mod detours;
 mod dial;
 mod driver;
 mod error;

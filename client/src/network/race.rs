@@ -17,11 +17,16 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// A name with more addresses than this is a mistake, or an attack on whom it names.
 const MAX_ADDRESSES: usize = 32;
 
-/// Connects to the first of the addresses that answers.
+/// Connects to the first of the addresses that answers, of which the first `dead` come last: whoever answers there is
+/// no broker, or has none behind it, which no race can see.
 ///
 /// # Errors
 /// The last failure, when all have failed.
-pub(super) async fn race<S, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<S>
+pub(super) async fn race<S, F>(
+    addresses: Vec<SocketAddr>,
+    dead: usize,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<S>
 where
     S: Send + 'static,
     F: Future<Output = io::Result<S>> + Send + 'static,
@@ -29,7 +34,11 @@ where
     // Dropping the set, by winning or by the caller's timeout, ends the attempts that are under way.
     let mut attempts = JoinSet::new();
     let mut failure = io::Error::other("it has no address");
-    let mut rest = interleave(addresses).into_iter().take(MAX_ADDRESSES);
+    let mut addresses = interleave(addresses);
+    addresses.truncate(MAX_ADDRESSES);
+    let before = dead.checked_rem(addresses.len()).unwrap_or(0);
+    addresses.rotate_left(before);
+    let mut rest = addresses.into_iter();
     loop {
         let next = rest.next();
         let is_last = next.is_none();
@@ -91,7 +100,7 @@ mod tests {
     async fn timed(addresses: &[&str]) -> (Result<SocketAddr, io::ErrorKind>, u128) {
         let start = Instant::now();
         let addresses = addresses.iter().map(|text| address(text)).collect();
-        let won = race(addresses, connect).await.map_err(|why| why.kind());
+        let won = race(addresses, 0, connect).await.map_err(|why| why.kind());
         (won, start.elapsed().as_millis())
     }
 
@@ -115,6 +124,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_address_may_still_win() {
         assert_eq!(timed(&["10.0.0.1:3", "10.0.0.2:1"]).await, (Ok(address("10.0.0.1:3")), 100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_answered_in_vain_comes_last() {
+        let addresses = ["10.0.0.1:3", "10.0.0.2:3", "10.0.0.3:2"].map(address);
+
+        for (dead, first) in [(0, 0), (1, 1), (2, 0), (3, 0), (4, 1)] {
+            let won = race(addresses.to_vec(), dead, connect).await.expect("two of them answer");
+            assert_eq!(won, addresses[first], "after {dead}");
+        }
     }
 
     #[test]

@@ -25,7 +25,8 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 #[cfg(any(target_os = "android", target_os = "linux"))]
 const USER_TIMEOUT: Duration = crate::limits::MAX_THROTTLE.saturating_add(Duration::from_secs(30));
 
-/// Connects by TCP, trying the addresses of a name a little after one another (RFC 8305).
+/// Connects by TCP, trying the addresses of a name a little after one another (RFC 8305). An address that takes the
+/// connection and leads to no broker is the last to be tried the next time.
 ///
 /// The sockets go without Nagle's algorithm. A peer that has vanished is noticed by keep-alive (asked after a minute of
 /// silence, then every 15 s), and on Linux is given up after 5.5 minutes in which it acknowledged nothing
@@ -37,17 +38,21 @@ pub struct TcpConnect;
 
 impl Connect for TcpConnect {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        self.connect_past(host, port, 0)
+    }
+
+    fn connect_past<'a>(&'a self, host: &'a str, port: u16, dead: usize) -> Connecting<'a> {
         Box::pin(async move {
-            let stream: Box<dyn Stream> = Box::new(open(host, port).await?);
+            let stream: Box<dyn Stream> = Box::new(open(host, port, dead).await?);
             Ok(stream)
         })
     }
 }
 
 /// A socket as the client wants it.
-async fn open(host: &str, port: u16) -> io::Result<TcpStream> {
+async fn open(host: &str, port: u16, dead: usize) -> io::Result<TcpStream> {
     let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|why| unresolved(&why))?.collect();
-    let stream = race(addresses, TcpStream::connect::<SocketAddr>).await?;
+    let stream = race(addresses, dead, TcpStream::connect::<SocketAddr>).await?;
     prepare(&stream)?;
     Ok(stream)
 }
@@ -84,7 +89,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
 
-        let stream = open("127.0.0.1", port).await.expect("it listens, and Linux has these options");
+        let stream = open("127.0.0.1", port, 0).await.expect("it listens, and Linux has these options");
 
         let socket = SockRef::from(&stream);
         assert!(socket.tcp_nodelay().expect("it can be read") && socket.keepalive().expect("it can be read"));

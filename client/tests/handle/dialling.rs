@@ -75,6 +75,58 @@ async fn an_ipv6_address_is_dialled_as_such() {
     assert_eq!(dialled.lock().expect("nobody panicked")[0], ("::1".to_owned(), 9092));
 }
 
+/// CB-02: of two addresses of a name the first takes connections, and there is no broker behind it. The next attempt
+/// begins with the other, and so do those for other lanes.
+#[tokio::test(start_paused = true)]
+async fn an_address_with_no_broker_behind_it_is_got_past() {
+    /// Leads to a load balancer that closes at once, or is silent; after that, to the broker.
+    struct Balanced {
+        pipes: Pipes,
+        node: (String, u16),
+        is_silent: bool,
+        dead: Arc<Mutex<usize>>,
+    }
+    impl Connect for Balanced {
+        fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+            self.connect_past(host, port, 0)
+        }
+
+        fn connect_past<'a>(&'a self, _host: &'a str, _port: u16, dead: usize) -> Connecting<'a> {
+            Box::pin(async move {
+                if dead % 2 == 1 {
+                    let stream: Box<dyn Stream> = Box::new(self.pipes.connect(&self.node.0, self.node.1).await?);
+                    return Ok(stream);
+                }
+                *self.dead.lock().expect("nobody panicked") += 1;
+                let (near, far) = tokio::io::duplex(1_000);
+                if self.is_silent {
+                    tokio::spawn(async move {
+                        sleep(60 * SECOND).await;
+                        drop(far);
+                    });
+                }
+                let stream: Box<dyn Stream> = Box::new(near);
+                Ok(stream)
+            })
+        }
+    }
+
+    for is_silent in [false, true] {
+        let fake = FakeCluster::builder().nodes(1).topic("orders", 1).start_on_pipes();
+        let (host, port) = fake.address(1).expect("it is there");
+        fake.advertise(1, Some("front"), Some(443));
+        let dead = Arc::default();
+        let node = (host.to_string(), port);
+        let connect = Balanced { pipes: fake.pipes(), node, is_silent, dead: Arc::clone(&dead) };
+
+        let builder = Kafka::builder("front:443").environment(Environment::new(connect, 1));
+        let kafka = builder.connect().await.expect("there is a broker behind the second");
+        kafka.producer().build().await.expect("valid").send(Record::new("orders", "tea")).await.expect("it is written");
+
+        assert_eq!(*dead.lock().expect("nobody panicked"), 1, "silent: {is_silent}");
+    }
+}
+
 /// CB-07: each step would have been in time.
 #[tokio::test(start_paused = true)]
 async fn the_connect_timeout_is_of_all_steps_together() {
