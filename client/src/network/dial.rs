@@ -18,7 +18,7 @@ use super::destination::Destination;
 use super::detours::Detours;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
-use super::ladder::Ladder;
+use super::ladder::{Ladder, Opening};
 use super::renewal::Renewal;
 use super::versions::Versions;
 use super::{Connection, Lane, Shared, driver, error, socks5};
@@ -232,8 +232,21 @@ impl Dialer {
                         handshake.handle(answer, drive::now());
                     }
                 }
-                Some(Action::Finish { versions, session }) => return Ok((versions, session)),
-                Some(Action::Fail(error)) => return Err(Unmade::Failed(error)),
+                Some(Action::Finish { versions, session }) => {
+                    if let Some(version) = handshake.taken_version() {
+                        let note = |ladder: &mut Ladder| {
+                            ladder.took(&node.host, node.port, opening, version, drive::now());
+                        };
+                        self.with_ladder(note);
+                    }
+                    return Ok((versions, session));
+                }
+                Some(Action::Fail(error)) => {
+                    if matches!(opening, Opening::Known(_)) && handshake.taken_version().is_none() {
+                        self.with_ladder(|ladder| ladder.forget(&node.host, node.port));
+                    }
+                    return Err(Unmade::Failed(error));
+                }
                 Some(Action::Refuse(error)) => return Err(Unmade::Refused(error)),
                 Some(Action::Misrouted(error)) => {
                     self.config.registry.connections.misrouted.add(1);

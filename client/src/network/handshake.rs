@@ -77,6 +77,8 @@ pub(crate) struct Handshake {
     cluster_id: Option<Str>,
     opening: Opening,
     step: Step,
+    /// The version of ApiVersions that was answered in the end.
+    taken: Option<i16>,
     versions: Versions,
     correlation_id: i32,
     actions: VecDeque<Action>,
@@ -97,6 +99,7 @@ impl Handshake {
         handshake.ask_versions(match opening {
             Opening::Highest => API_VERSIONS_MAX,
             Opening::Lowest | Opening::LowestAlone => API_VERSIONS_MIN,
+            Opening::Known(version) => version,
         });
         handshake
     }
@@ -114,7 +117,8 @@ impl Handshake {
     fn idle(node: Node, client_id: Arc<str>, exchange: Option<Exchange>, versions: Versions) -> Self {
         let (cluster_id, opening) = (None, Opening::Highest);
         let (step, correlation_id, actions) = (Step::Done, -1, VecDeque::new());
-        Self { node, client_id, exchange, cluster_id, opening, step, versions, correlation_id, actions }
+        let taken = None;
+        Self { node, client_id, exchange, cluster_id, opening, step, taken, versions, correlation_id, actions }
     }
 
     /// The version of ApiVersions that is being waited for, if it is that.
@@ -123,6 +127,11 @@ impl Handshake {
             Step::ApiVersions { version } => Some(version),
             _ => None,
         }
+    }
+
+    /// The version of ApiVersions that the peer took, once it has.
+    pub(crate) fn taken_version(&self) -> Option<i16> {
+        self.taken
     }
 
     /// What is being waited for, in words.
@@ -173,9 +182,16 @@ impl Handshake {
             code if code.is_ok() => {
                 let range = answer.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions as i16);
                 let better = range.map_or(sent, |range| range.max_version.min(API_VERSIONS_MAX));
-                if self.opening == Opening::Lowest && sent == API_VERSIONS_MIN && better > sent {
+                let is_low = match self.opening {
+                    Opening::Lowest => sent == API_VERSIONS_MIN,
+                    // It was upgraded.
+                    Opening::Known(version) => sent == version,
+                    Opening::Highest | Opening::LowestAlone => false,
+                };
+                if is_low && better > sent {
                     return self.ask_versions(better);
                 }
+                self.taken = Some(sent);
                 let ranges =
                     answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
                 match Versions::new(ranges) {

@@ -1,6 +1,9 @@
 //! Brokers that are not alike: of other releases, at other addresses than before, two at one.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use krafka::consumer::AutoOffsetReset;
@@ -10,6 +13,7 @@ use krafka::{
     Connect, Connecting, Environment, Kafka, KrafkaError, MetadataRecoveryStrategy, ProtocolErrorKind, Record,
 };
 use krafka_protocol::{AnyResponse, ApiKey};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{assert_says, client};
 
@@ -127,6 +131,51 @@ impl Connect for Renamed {
     }
 }
 
+/// Hears in which versions ApiVersions is asked: what a broker refuses is in no history.
+struct Overheard {
+    renamed: Renamed,
+    asked: Arc<Mutex<Vec<i16>>>,
+}
+
+struct OverheardStream {
+    stream: Box<dyn krafka::Stream>,
+    asked: Arc<Mutex<Vec<i16>>>,
+}
+
+impl Connect for Overheard {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let stream = self.renamed.connect(host, port).await?;
+            let stream: Box<dyn krafka::Stream> = Box::new(OverheardStream { stream, asked: self.asked.clone() });
+            Ok(stream)
+        })
+    }
+}
+
+impl AsyncRead for OverheardStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for OverheardStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        // In the handshake each write is a whole request: its length, its key, its version.
+        if let [_, _, _, _, 0, 18, high, low, ..] = *bytes {
+            self.asked.lock().expect("nobody panics with it").push(i16::from_be_bytes([high, low]));
+        }
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
 /// CB-05: a name is resolved at each dial: where it leads to by then, the client follows.
 #[tokio::test(start_paused = true)]
 async fn a_name_that_leads_elsewhere_is_followed() {
@@ -171,6 +220,39 @@ async fn nothing_stays_connected_to_a_former_address() {
     assert_eq!(fake.connections(1), at_former - 1, "only that to the bootstrap server is left");
     kafka.admin().describe_cluster().await.expect("it is served");
     assert_eq!(fake.connections(1), at_former, "at the new address now");
+}
+
+/// AV-02: to learn that a broker is older than the client costs one question, and not one for each connection. That it
+/// is a newer one by now shows in its answer.
+#[tokio::test(start_paused = true)]
+async fn what_a_broker_took_last_is_asked_first() {
+    let fake = FakeCluster::builder().nodes(2).node_version(1, KafkaVersion::V3_9).start_on_pipes();
+    let [old, new] =
+        [1, 2].map(|node| fake.address(node).expect("it is there")).map(|(host, port)| (host.to_string(), port));
+    for node in [1, 2] {
+        fake.advertise(node, Some("kafka"), Some(9092));
+    }
+    let (resolved, asked) = (Arc::new(Mutex::new(old.clone())), Arc::<Mutex<Vec<i16>>>::default());
+    let renamed = Renamed { pipes: fake.pipes(), resolved: resolved.clone() };
+    let environment = Environment::new(Overheard { renamed, asked: asked.clone() }, 1);
+    let builder = Kafka::builder("kafka:9092").environment(environment);
+    let builder = builder.metadata_recovery_strategy(MetadataRecoveryStrategy::None);
+    let kafka = builder.connect().await.expect("it is up");
+    let versions_asked = async || {
+        kafka.broker_connection(1).await.expect("it is up");
+        std::mem::take(&mut *asked.lock().expect("nobody panics with it"))
+    };
+    let leads_to = |node: &(String, u16)| *resolved.lock().expect("nobody panics with it") = node.clone();
+    const MAX: i16 = versions::API_VERSIONS_MAX;
+
+    assert_eq!(versions_asked().await, [MAX, 4, 4], "the bootstrap server, and the same under its id");
+    assert_eq!(versions_asked().await, [4]);
+    leads_to(&new);
+    assert_eq!(versions_asked().await, [4, MAX], "it was upgraded");
+    assert_eq!(versions_asked().await, [MAX]);
+    leads_to(&old);
+    assert_eq!(versions_asked().await, [MAX, 4], "and downgraded");
+    assert_eq!(versions_asked().await, [4]);
 }
 
 /// CB-21: behind a gateway, say. They stay two, and each is asked on connections of its own.

@@ -182,6 +182,37 @@ fn begun_at_the_lowest_alone_it_stays_there() {
     );
 }
 
+/// What the address took last: an upgrade shows in the answer, a downgrade in the refusal.
+#[test]
+fn begun_at_a_version_that_is_known_it_follows_the_broker() {
+    opened(
+        Opening::Known(3),
+        || None,
+        |script| {
+            assert_eq!(sent(script).1, 3);
+            answer_versions(script, 3);
+            assert_eq!((sent(script).1, script.machine().taken_version()), (4, None), "what the answer offers");
+
+            answer_versions(script, 4);
+            assert!(matches!(script.actions()[..], [Action::Finish { .. }]));
+            assert_eq!(script.machine().taken_version(), Some(4));
+        },
+    );
+    opened(
+        Opening::Known(4),
+        || None,
+        |script| {
+            assert_eq!(sent(script).1, 4);
+            refuse_versions(script, vec![api(ApiKey::ApiVersions, 0, 2)]);
+            assert_eq!(sent(script).1, 2);
+
+            answer_versions(script, 2);
+            assert!(matches!(script.actions()[..], [Action::Finish { .. }]), "it has refused what it offers");
+            assert_eq!(script.machine().taken_version(), Some(2));
+        },
+    );
+}
+
 /// AV-03.
 #[test]
 fn a_refusal_that_names_what_it_refuses_is_no_loop() {
