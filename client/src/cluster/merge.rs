@@ -59,27 +59,35 @@ pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse)
     after
 }
 
-/// The snapshot after a hint, if the hint is news.
-pub(crate) fn apply_hint(before: &Snapshot, hint: &LeaderHint) -> Option<Snapshot> {
+/// Writes a hint into the snapshot; whether it was news. What nobody else holds of the snapshot is changed in place:
+/// after a broker's end there are thousands of hints, each of which would take a copy of the list of topics.
+pub(crate) fn apply_hint(snapshot: &mut Arc<Snapshot>, hint: &LeaderHint) -> bool {
+    let Some((index, node)) = news(snapshot, hint) else { return false };
+    let after = Arc::make_mut(snapshot);
+    // Who knows of a newer epoch knows better where its leader is.
+    if let Some(node) = node {
+        after.nodes.insert(hint.leader, node);
+    }
+    let topic = after.topics.get_mut(&hint.topic).expect("the topic was just looked at");
+    let partition = &mut Arc::make_mut(topic).partitions[index];
+    (partition.leader, partition.leader_epoch) = (Some(hint.leader), hint.leader_epoch);
+    true
+}
+
+/// If a hint is news: the partition's index, and the leader's node where it is not known, or elsewhere by now.
+fn news(before: &Snapshot, hint: &LeaderHint) -> Option<(usize, Option<Arc<Node>>)> {
     let topic = before.topic(&hint.topic)?;
     let index = usize::try_from(hint.partition).ok()?;
     let known = topic.partitions.get(index)?;
-    let node = hint.node.as_ref().or_else(|| before.node(hint.leader).map(|node| &**node))?;
+    let known_node = before.node(hint.leader);
+    let node = hint.node.as_ref().or_else(|| known_node.map(|node| &**node))?;
     // A late answer may be about a topic that had the same name before.
     let is_other = topic.id != hint.topic_id && !topic.id.is_zero() && !hint.topic_id.is_zero();
     if is_other || hint.leader_epoch <= known.leader_epoch {
         return None;
     }
-    let mut topic = TopicView::clone(topic);
-    topic.partitions[index].leader = Some(hint.leader);
-    topic.partitions[index].leader_epoch = hint.leader_epoch;
-    let mut after = before.clone();
-    // Who knows of a newer epoch knows better where its leader is.
-    if after.node(hint.leader).is_none_or(|known| **known != *node) {
-        after.nodes.insert(hint.leader, Arc::new(node.clone()));
-    }
-    after.topics.insert(hint.topic.clone(), Arc::new(topic));
-    Some(after)
+    let is_new = known_node.is_none_or(|known| **known != *node);
+    Some((index, is_new.then(|| Arc::new(node.clone()))))
 }
 
 /// The brokers that an answer names and that can be connected to.

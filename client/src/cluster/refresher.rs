@@ -135,6 +135,8 @@ pub(crate) struct Refresher<W> {
     rules: Rules,
     registry: Arc<Registry>,
     current: Arc<Snapshot>,
+    /// Whether it has changed since it was published: hints that come together are published together.
+    is_unpublished: bool,
     watched: BTreeMap<u64, BTreeSet<Str>>,
     wanted: Vec<Want<W>>,
     fetching: Option<Fetching<W>>,
@@ -164,6 +166,7 @@ impl<W> Refresher<W> {
             rules,
             registry,
             current: Arc::default(),
+            is_unpublished: false,
             watched: BTreeMap::new(),
             wanted: Vec::new(),
             fetching: None,
@@ -252,8 +255,10 @@ impl<W> Refresher<W> {
     }
 
     fn hinted(&mut self, hint: &LeaderHint) {
-        if let Some(after) = apply_hint(&self.current, hint) {
-            self.publish(after);
+        let version = self.current.version + u64::from(!self.is_unpublished);
+        if apply_hint(&mut self.current, hint) {
+            Arc::make_mut(&mut self.current).version = version;
+            self.is_unpublished = true;
         }
     }
 
@@ -416,6 +421,13 @@ impl<W> Refresher<W> {
         if after != *self.current {
             after.version = self.current.version + 1;
             self.current = Arc::new(after);
+            self.is_unpublished = true;
+        }
+        self.publish_current();
+    }
+
+    fn publish_current(&mut self) {
+        if std::mem::take(&mut self.is_unpublished) {
             self.actions.push_back(Action::Publish(self.current.clone()));
         }
     }
@@ -529,6 +541,7 @@ impl<W> Machine for Refresher<W> {
 
     fn poll(&mut self, now: Instant) -> Option<Self::Action> {
         if self.actions.is_empty() {
+            self.publish_current();
             self.start_due(now);
         }
         self.actions.pop_front()

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::environment::{Connect, Connecting, Stream};
 
+mod flushing;
 mod lanes;
 mod leaving;
 

@@ -1,6 +1,8 @@
 //! When metadata is fetched, from whom, and who hears of it.
 
+mod hints;
 mod known;
+mod recovery;
 
 use std::io;
 

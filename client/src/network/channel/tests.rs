@@ -194,6 +194,21 @@ fn overlapping_throttles_do_not_add_up() {
     });
 }
 
+/// TH-04: also of one that is done when the socket has taken it, which it does not while the broker reads nothing.
+#[test]
+fn a_request_without_an_answer_gets_the_silence_on_top() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(tell(2, "b")).input(Input::Written);
+        script.input(answer(1)).input(Input::Throttled(10 * SECOND));
+        script.actions();
+
+        script.at(45 * SECOND);
+
+        let late = failed("b", Failure::TimedOut(TIMEOUT));
+        assert_eq!(script.timed_actions()[0], (TIMEOUT + 10 * SECOND, late));
+    });
+}
+
 /// TH-07.
 #[test]
 fn an_absurd_throttle_is_capped() {
