@@ -28,5 +28,8 @@ pub(crate) async fn fresh_config(tls: &FreshTls) -> io::Result<Arc<ClientConfig>
     }
     // Certificates lie on volumes of the network as often as not, and those hang: on a thread that may.
     let tls = tls.clone();
-    tokio::task::spawn_blocking(move || tls.config()).await.map_err(io::Error::other)
+    // What is logged there goes where the caller's lines go.
+    let log = tracing::dispatcher::get_default(Clone::clone);
+    let look = move || tracing::dispatcher::with_default(&log, || tls.config());
+    tokio::task::spawn_blocking(look).await.map_err(io::Error::other)
 }

@@ -235,7 +235,16 @@ impl Settings {
 #[derive(Clone)]
 pub(crate) struct FreshTls {
     tls: Tls,
-    current: Arc<Mutex<(Arc<ClientConfig>, Stamps)>>,
+    current: Arc<Mutex<Current>>,
+}
+
+/// What is spoken with.
+struct Current {
+    config: Arc<ClientConfig>,
+    /// Those of the files that it was read from.
+    stamps: Stamps,
+    /// Whether what is in the files now cannot be used.
+    is_failing: bool,
 }
 
 impl FreshTls {
@@ -246,7 +255,7 @@ impl FreshTls {
             server_name(name)?;
         }
         // The stamps first: what changes while it is read is then read once more.
-        let current = match &tls.source {
+        let (config, stamps) = match &tls.source {
             Source::Config(_, Some(setter)) => {
                 return Err(format!(
                     "{setter} was called on a Tls that is made from a rustls::ClientConfig, which has settings of its \
@@ -259,7 +268,7 @@ impl FreshTls {
                 (Arc::new(settings.config()?), stamps)
             }
         };
-        Ok(Self { tls, current: Arc::new(Mutex::new(current)) })
+        Ok(Self { tls, current: Arc::new(Mutex::new(Current { config, stamps, is_failing: false })) })
     }
 
     /// Whether there are files to be looked at, which may lie on a disk that takes its time.
@@ -275,17 +284,22 @@ impl FreshTls {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Source::Settings(settings) = &self.tls.source {
             let stamps = settings.stamps();
-            if stamps != current.1 {
+            if stamps != current.stamps {
                 match settings.config() {
                     Ok(config) => {
                         tracing::info!("read the certificates of TLS again");
-                        *current = (Arc::new(config), stamps);
+                        *current = Current { config: Arc::new(config), stamps, is_failing: false };
                     }
-                    Err(why) => tracing::warn!(%why, "kept the old certificates of TLS"),
+                    // One line until it succeeds, and not one for each new connection.
+                    Err(why) if current.is_failing => tracing::debug!(%why, "kept the old certificates of TLS"),
+                    Err(why) => {
+                        tracing::warn!(%why, "kept the old certificates of TLS; they are looked at again and again");
+                        current.is_failing = true;
+                    }
                 }
             }
         }
-        current.0.clone()
+        current.config.clone()
     }
 
     /// The name that the certificate of the broker at `host` must be for.

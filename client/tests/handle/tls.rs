@@ -13,6 +13,7 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 use super::assert_says;
+use super::observed::Observed;
 
 /// Somebody who issues certificates.
 pub(super) struct Authority {
@@ -360,8 +361,14 @@ async fn files_that_change_are_read_again() {
         kafka.broker_connection(1).await?.api_versions(ApiKey::Fetch).await
     };
 
+    let (log, _guard) = Observed::start();
     folder.write("ca.pem", "not a certificate");
     reconnect().await.expect("the old one is still there");
+    folder.write("ca.pem", "nor is this one");
+    reconnect().await.expect("the old one is still there");
+    let told = log.lines(tracing::Level::WARN);
+    let told = told.iter().filter(|line| line.contains("kept the old certificates")).count();
+    assert_eq!(told, 1, "and that is one line, however many connections are made meanwhile");
 
     // Of another length, for file systems whose clock is coarse.
     folder.write("ca.pem", &format!("# renewed\n{}", new.pem));

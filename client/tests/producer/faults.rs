@@ -400,6 +400,24 @@ async fn a_throttle_slows_down_and_loses_nothing() {
     assert_eq!(producer.metrics().retries, 0);
 }
 
+/// TH-03: what a throttle lets expire says so.
+#[tokio::test(start_paused = true)]
+async fn a_record_that_expires_in_a_throttle_says_whose_it_is() {
+    let stage = Stage::new(1).await;
+    let producer = stage.producer().delivery_timeout(40 * SECOND).build().await.expect("valid");
+    stage.fake.when(ApiKey::Produce).times(1).throttle(200 * SECOND);
+    producer.send(record(0)).await.expect("it is written before the silence");
+
+    let error = producer.send(record(1)).await.expect_err("nothing is sent for 200 s");
+
+    let leader = stage.fake.leader("orders", 0).expect("it has one");
+    let text = error.to_string();
+    for words in ["it was never sent", &format!("broker {leader} at"), "throttles this client", "160s more"] {
+        assert!(text.contains(words), "{text} lacks {words}");
+    }
+    assert!(matches!(error, KrafkaError::DeliveryTimeout { possibly_written: false, .. }), "{error:?}");
+}
+
 /// PR-16, BR-046.
 #[tokio::test(start_paused = true)]
 async fn the_record_that_is_refused_is_told_apart_from_its_batch() {

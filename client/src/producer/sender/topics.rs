@@ -129,7 +129,7 @@ impl<L: Clone> Sender<L> {
         for batch in unsent {
             let why = match &batch.last_error {
                 Some(error) => format!("it was sent {} times; the last time: {error}", batch.attempts),
-                None => self.why_unsent(slot),
+                None => self.why_unsent(slot, now),
             };
             let error = self.late(slot, batch.possibly_written, why);
             self.give_up(batch, Settled::Failed(error));
@@ -152,7 +152,7 @@ impl<L: Clone> Sender<L> {
 
     /// Why a batch was never sent.
     #[cold]
-    fn why_unsent(&mut self, slot: usize) -> String {
+    fn why_unsent(&mut self, slot: usize, now: Instant) -> String {
         let leader = self.partition(slot).leader;
         let peer = leader.and_then(|leader| self.peers.get(&leader));
         match (leader, peer, &self.identity_error) {
@@ -160,6 +160,10 @@ impl<L: Clone> Sender<L> {
             (_, Some(peer), _) if peer.error.is_some() => {
                 let error = peer.error.as_ref().expect("the guard saw it");
                 format!("it was never sent, for its leader cannot be reached: {error}")
+            }
+            (_, Some(peer), None) if peer.not_before.is_some_and(|at| at > now) => {
+                let (node, left) = (&peer.node, peer.not_before.expect("the guard saw it") - now);
+                format!("it was never sent, for {node} throttles this client: it asked for silence for {left:?} more")
             }
             (_, _, Some(error)) => format!("it was never sent, for the producer has no id yet: {error}"),
             _ => "it was never sent, for those before it were not acknowledged, or its leader was busy".into(),
