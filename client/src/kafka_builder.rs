@@ -171,7 +171,10 @@ impl KafkaBuilder {
     /// fetches; to the coordinator of a group two more for each member. At the limit the one that was idle for longest
     /// makes room. If none is idle, a request goes over another connection to the same broker, and may have to wait
     /// there behind half a second of long poll; those of a rebalance do not, as everything else would wait for the
-    /// whole group then. If there is none to this broker, the call fails with an error that can be retried.
+    /// whole group then. If there is none to this broker, whoever has had a connection for a second gives it up once
+    /// its requests are answered, and the brokers take turns: with fewer connections than brokers everything works, and
+    /// slowly. Until then a call fails with an error that can be retried, which producers and consumers do; the log
+    /// warns of it.
     ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
 use tokio::sync::oneshot;
@@ -26,7 +27,12 @@ type Waiter = oneshot::Sender<Result<Connection, CallError>>;
 pub(super) struct Pool {
     slots: Mutex<Slots<Connection, Waiter, CallError>>,
     dialer: Dialer,
+    /// When it was last told that there are too few connections.
+    told_full: Mutex<Option<Instant>>,
 }
+
+/// What happens again within this time is one line.
+const SERIES: Duration = Duration::from_secs(60);
 
 impl Slotted for Connection {
     fn is_closed(&self) -> bool {
@@ -45,7 +51,7 @@ impl Slotted for Connection {
 impl Pool {
     pub(super) fn new(config: NetworkConfig) -> Self {
         let slots = Mutex::new(Slots::new(config.max_connections, config.seed));
-        Self { slots, dialer: Dialer::new(config) }
+        Self { slots, dialer: Dialer::new(config), told_full: Mutex::default() }
     }
 
     pub(super) async fn connection(self: &Arc<Self>, node: &Node, lane: Lane) -> Result<Connection, CallError> {
@@ -101,10 +107,27 @@ impl Pool {
                 Action::Dial { key, node } => self.dial(key, node),
                 // A waiter that is gone leaves the connection to the next.
                 Action::Give { waiter, connection } => drop(waiter.send(Ok(connection))),
-                Action::Refuse { waiter, refusal } => drop(waiter.send(Err(explain(refusal)))),
+                Action::Refuse { waiter, refusal } => {
+                    if let Refusal::Full { max_connections } = refusal {
+                        self.tell_full(max_connections);
+                    }
+                    drop(waiter.send(Err(explain(refusal))));
+                }
                 Action::Retire(connection) => connection.retire(),
                 Action::Leave(connection) => connection.leave(),
             }
+        }
+    }
+
+    #[cold]
+    fn tell_full(&self, max_connections: usize) {
+        let now = drive::now();
+        let mut told = self.told_full.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.replace(now).is_none_or(|last| last + SERIES < now) {
+            tracing::warn!(
+                max_connections,
+                "there are fewer connections than brokers to talk to, which take turns now: raise max_connections"
+            );
         }
     }
 

@@ -11,7 +11,11 @@
 //!
 //! **The cap.** Where there is no room, the connection that was idle for longest makes some; where none is idle, a lane
 //! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
-//! soon as there is room, and nothing of it is on its way, so that its requests stay in order.
+//! soon as there is room, and nothing of it is on its way, so that its requests stay in order. Where there is none to
+//! the broker, whoever has had a connection for longest gives it up after its answers, and those who were refused get
+//! one in turn (see `turns.rs`).
+
+mod turns;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,6 +24,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
+use self::turns::{TURN, Turns};
 use super::Lane;
 use crate::backoff::Backoff;
 use crate::cluster::Node;
@@ -125,8 +130,11 @@ enum Slot<C, W> {
     Dialing(Vec<W>),
     Ready {
         connection: C,
+        since: Instant,
         used: Instant,
     },
+    /// Given up for others. It counts until its last request is done.
+    Leaving(C),
     /// The connection of another lane. It does not count.
     Borrowed(C),
 }
@@ -148,6 +156,7 @@ pub(crate) struct Slots<C, W, E> {
     /// How many use a lane, where more than one may.
     users: BTreeMap<Lane, usize>,
     fallbacks: u64,
+    turns: Turns,
     /// With so many slots the closed ones are looked for: a walk through all of them at each attempt would take as many
     /// steps as the square of their number.
     sweep_at: usize,
@@ -164,6 +173,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             failing: BTreeMap::new(),
             users: BTreeMap::new(),
             fallbacks: 0,
+            turns: Turns::default(),
             sweep_at: FEW,
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
@@ -173,11 +183,11 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     /// The usable connection of a slot, if there is one. What most look-ups need.
     pub(crate) fn ready(&mut self, key: &Key, now: Instant) -> Option<C> {
-        if self.is_outgrown(key) {
+        if self.is_outgrown(key, now) {
             self.slots.remove(key);
         }
         match self.slots.get_mut(key)? {
-            Slot::Ready { connection, used } if !connection.is_closed() => {
+            Slot::Ready { connection, used, .. } if !connection.is_closed() => {
                 *used = now;
                 Some(connection.clone())
             }
@@ -195,11 +205,11 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
     }
 
     /// Whether a lane that borrows may have a connection of its own.
-    fn is_outgrown(&mut self, key: &Key) -> bool {
+    fn is_outgrown(&mut self, key: &Key, now: Instant) -> bool {
         let is_at_rest = |slot: &Slot<C, W>| matches!(slot, Slot::Borrowed(connection) if connection.pending() == 0);
         self.slots.get(key).is_some_and(is_at_rest) && {
             self.sweep();
-            self.owned() < self.max_connections
+            self.owned() < self.max_connections && self.turns.len(now) == 0
         }
     }
 
@@ -243,26 +253,32 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             let refusal = Refusal::Failed(failing.error.clone());
             return self.refuse(waiter, refusal);
         }
-        if !self.make_room() {
-            return self.borrow(key, waiter);
+        if !self.make_room(&key, now) {
+            return self.borrow(key, waiter, now);
         }
+        self.turns.served(&key);
         self.slots.insert(key.clone(), Slot::Dialing(vec![waiter]));
         self.actions.push_back(Action::Dial { key, node });
     }
 
     /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
-    fn make_room(&mut self) -> bool {
-        if self.slots.len() < self.sweep_at.min(self.max_connections) {
+    fn make_room(&mut self, key: &Key, now: Instant) -> bool {
+        let ahead = self.turns.ahead_of(key, now);
+        if ahead == 0 && self.slots.len() < self.sweep_at.min(self.max_connections) {
             return true;
         }
         self.sweep();
-        if self.owned() < self.max_connections {
+        let room = self.max_connections.saturating_sub(self.owned());
+        if room > ahead {
             return true;
         }
         let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
-            Slot::Ready { connection, used } if connection.pending() == 0 => Some((*used, key)),
+            Slot::Ready { connection, used, .. } if connection.pending() == 0 => Some((*used, key)),
             _ => None,
         });
+        if room + idle.clone().count() <= ahead {
+            return false;
+        }
         let Some(key) = idle.min().map(|(_, key)| key.clone()) else { return false };
         if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
             self.actions.push_back(Action::Retire(connection));
@@ -271,14 +287,14 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
     }
 
     /// Gives the connection to the same broker that is to be waited behind for least, or the one that is under way.
-    fn borrow(&mut self, key: Key, waiter: W) {
+    fn borrow(&mut self, key: Key, waiter: W, now: Instant) {
         let to_same_broker = self.slots.iter_mut().filter(|(other, _)| other.with_lane(key.lane) == key);
         let host = to_same_broker
             .filter_map(|(other, slot)| {
                 let pending = match slot {
                     Slot::Ready { connection, .. } => connection.pending(),
                     Slot::Dialing(waiters) if waiters.len() < MAX_WAITERS => 0,
-                    Slot::Dialing(_) | Slot::Borrowed(_) => return None,
+                    Slot::Dialing(_) | Slot::Borrowed(_) | Slot::Leaving(_) => return None,
                 };
                 Some((key.lane.reluctance(other.lane)?, pending, slot))
             })
@@ -290,7 +306,9 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
                 self.actions.push_back(Action::Give { waiter, connection });
             }
             Some((_, _, Slot::Dialing(waiters))) => waiters.push(waiter),
-            Some((_, _, Slot::Borrowed(_))) | None => {
+            Some((_, _, Slot::Borrowed(_) | Slot::Leaving(_))) | None => {
+                self.turns.refused(key, now);
+                self.take_back(now);
                 let refusal = Refusal::Full { max_connections: self.max_connections };
                 return self.refuse(waiter, refusal);
             }
@@ -298,10 +316,32 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         self.fallbacks += 1;
     }
 
+    /// Takes the connection that was had for longest from who has it, once what it was asked is answered, if there are
+    /// more who wait than are being taken back.
+    fn take_back(&mut self, now: Instant) {
+        let leaving = self.slots.values().filter(|slot| matches!(slot, Slot::Leaving(_))).count();
+        if leaving >= self.turns.len(now) {
+            return;
+        }
+        let had = self.slots.iter_mut().filter_map(|(key, slot)| match (key.lane, &*slot) {
+            // A user's own connection is the user's, and a rebalance would begin anew.
+            (Lane::Own(_) | Lane::Join(_), _) => None,
+            (_, Slot::Ready { since, .. }) if *since + TURN <= now => Some((*since, slot)),
+            _ => None,
+        });
+        let Some((_, slot)) = had.min_by_key(|(since, _)| *since) else { return };
+        if let Slot::Ready { connection, .. } = slot {
+            let connection = connection.clone();
+            *slot = Slot::Leaving(connection.clone());
+            self.actions.push_back(Action::Retire(connection));
+        }
+    }
+
     fn sweep(&mut self) {
         self.slots.retain(|_, slot| match slot {
             Slot::Dialing(_) => true,
             Slot::Ready { connection, .. } | Slot::Borrowed(connection) => !connection.is_closed(),
+            Slot::Leaving(connection) => connection.pending() > 0,
         });
         self.sweep_at = FEW.max(2 * self.slots.len());
     }
@@ -320,7 +360,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         for waiter in waiters {
             self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
         }
-        self.slots.insert(key, Slot::Ready { connection, used: now });
+        self.slots.insert(key, Slot::Ready { connection, since: now, used: now });
     }
 
     fn failed(&mut self, key: &Key, error: &E, now: Instant) {
@@ -374,9 +414,11 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         for slot in gone.into_values() {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
-                Slot::Ready { connection, .. } if self.is_closed => self.actions.push_back(Action::Leave(connection)),
+                Slot::Ready { connection, .. } | Slot::Leaving(connection) if self.is_closed => {
+                    self.actions.push_back(Action::Leave(connection))
+                }
                 Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
-                Slot::Borrowed(_) => {}
+                Slot::Borrowed(_) | Slot::Leaving(_) => {}
             }
         }
     }

@@ -276,7 +276,7 @@ async fn the_connection_limit_holds() {
 /// that joins needs a connection of its own, because the coordinator answers them together.
 #[tokio::test(start_paused = true)]
 async fn under_a_tight_limit_everything_still_works() {
-    for (nodes, members, limit) in [(1, 1, 1), (1, 2, 3), (3, 1, 3), (3, 2, 5)] {
+    for (nodes, members, limit) in [(1, 1, 1), (1, 2, 3), (3, 1, 3), (3, 2, 5), (3, 1, 2), (3, 1, 1)] {
         let fake = FakeCluster::builder().nodes(nodes).topic("orders", 3).start_on_pipes();
         let kafka = client(&fake).max_connections(limit).connect().await.expect("it is up");
         let producer = kafka.producer().build().await.expect("valid");

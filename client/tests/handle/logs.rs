@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use krafka::consumer::AutoOffsetReset;
 use krafka::testing::FakeCluster;
 use krafka::{Consumer, Kafka, Record};
 use krafka_protocol::ApiKey;
@@ -133,4 +134,27 @@ async fn brokers_that_advertise_nonsense_are_no_flood() {
     let lines = log.lines(Level::INFO);
     let again = lines.iter().filter(|line| line.contains("beginning again")).count();
     assert!(again == 1 && lines.len() < 12, "{} lines in a minute: {lines:#?}", lines.len());
+}
+
+/// CB-20: a limit that is too tight slows everything down, and says so once.
+#[tokio::test(start_paused = true)]
+async fn too_few_connections_are_told_once() {
+    let (log, _guard) = Observed::start();
+    let fake = three_nodes();
+    let kafka = client(&fake).max_connections(1).connect().await.expect("it is up");
+    let consumer = kafka.consumer("readers").auto_offset_reset(AutoOffsetReset::Earliest).build().await;
+    let consumer = consumer.expect("valid");
+    consumer.subscribe(&["orders"]).await.expect("a topic's name");
+    let producer = kafka.producer().build().await.expect("valid");
+
+    for number in 0..9 {
+        producer.send(Record::new("orders", "tea").partition(number % 3)).await.expect("written in the end");
+    }
+    for _ in 0..9 {
+        consumer.recv().await.expect("read in the end");
+    }
+
+    let lines = log.lines(Level::WARN);
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("raise max_connections")).collect();
+    assert!(told.len() == 1 && told[0].contains("fewer connections than brokers"), "{lines:?}");
 }

@@ -349,6 +349,54 @@ fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_wa
     assert_eq!(ready(&mut slots), None, "it is to have its own");
 }
 
+/// CB-20: with fewer connections than brokers each has its turn, however busy the others are kept.
+#[test]
+fn at_the_limit_those_who_were_refused_get_a_turn() {
+    let (start, mut at) = (crate::drive::now(), Duration::ZERO);
+    let mut slots: Slots<Watched, &str, &str> = Slots::new(1, 1);
+    let watched = |number| Watched(number, std::rc::Rc::new(std::cell::Cell::new(1)));
+    let (first, second) = (watched(1), watched(2));
+    let mut told = |slots: &mut Slots<Watched, &'static str, &'static str>, after: Duration, input| {
+        at += after;
+        slots.handle(input, start + at);
+        let acts = std::iter::from_fn(|| slots.poll(start + at)).map(|action| match action {
+            Action::Dial { node, .. } => format!("dial {}", node.id),
+            Action::Give { connection, .. } => format!("give {}", connection.0),
+            Action::Refuse { .. } => "refuse".to_owned(),
+            Action::Retire(connection) | Action::Leave(connection) => format!("retire {}", connection.0),
+        });
+        acts.collect::<Vec<_>>()
+    };
+    let want = |id| Input::Wanted { node: node(id), lane: Fetch(7), waiter: "w" };
+    let connected = |id, connection: &Watched| Input::Connected {
+        key: Key::new(&node(id), Fetch(7)),
+        connection: connection.clone(),
+    };
+    let soon = Duration::from_millis(300);
+
+    assert_eq!(told(&mut slots, soon, want(1)), ["dial 1"]);
+    assert_eq!(told(&mut slots, soon, connected(1, &first)), ["give 1"]);
+    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"], "the first has just begun");
+    assert_eq!(told(&mut slots, TURN, want(2)), ["retire 1", "refuse"]);
+    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"], "it has not done what it was asked");
+    assert_eq!(told(&mut slots, soon, want(1)), ["refuse"]);
+    first.1.set(0);
+    assert_eq!(told(&mut slots, soon, want(1)), ["refuse"], "it is not its turn");
+    assert_eq!(told(&mut slots, soon, want(2)), ["dial 2"]);
+    assert_eq!(told(&mut slots, soon, connected(2, &second)), ["give 2"]);
+    assert_eq!(told(&mut slots, TURN, want(1)), ["retire 2", "refuse"], "and so on");
+    second.1.set(0);
+    assert_eq!(told(&mut slots, soon, want(1)), ["dial 1"]);
+    assert_eq!(told(&mut slots, soon, connected(1, &first)), ["give 1"]);
+
+    // Who does not come again holds up nobody.
+    first.1.set(1);
+    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"]);
+    first.1.set(0);
+    assert_eq!(told(&mut slots, soon, want(3)), ["refuse"], "there is one before it");
+    assert_eq!(told(&mut slots, 10 * TURN, want(3)), ["retire 1", "dial 3"]);
+}
+
 /// CB-20.
 #[test]
 fn at_the_limit_a_dead_connection_does_not_count() {
