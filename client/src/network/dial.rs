@@ -317,7 +317,7 @@ enum Early {
 
 impl From<io::Error> for Early {
     fn from(why: io::Error) -> Self {
-        Self::Failed(why)
+        if driver::is_end(&why) { Self::Lost(Loss::Ended) } else { Self::Failed(why) }
     }
 }
 

@@ -181,7 +181,12 @@ impl Io {
 }
 
 fn failed(error: &io::Error) -> Loss {
-    Loss::Failed(error.kind(), error.to_string())
+    if is_end(error) { Loss::Ended } else { Loss::Failed(error.kind(), error.to_string()) }
+}
+
+/// Whether it is the end of the stream in TLS's words: few say good-bye there, and none that is killed.
+pub(super) fn is_end(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
 }
 
 /// Runs a connection until it closes.

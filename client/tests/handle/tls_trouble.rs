@@ -11,7 +11,7 @@ use krafka::protocol::ApiKey;
 use krafka::testing::FakeCluster;
 use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, Stream, Tls};
 use rustls::{HandshakeKind, ServerConfig, SupportedProtocolVersion};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsAcceptor;
 
 use super::assert_says;
@@ -276,4 +276,71 @@ async fn half_an_answer_is_none() {
         }
     }
     assert!(was_cut > 0, "no answer was cut");
+}
+
+/// A server that reads what the client says first, and is gone without TLS's good-bye, as most that close are; behind
+/// version 0 of ApiVersions there is a broker.
+struct Impolite {
+    fake: FakeCluster,
+    acceptor: TlsAcceptor,
+    asked: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Connect for Impolite {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(async {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            let (fake, acceptor, asked) = (self.fake.clone(), self.acceptor.clone(), self.asked.clone());
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(theirs).await.expect("the client trusts it");
+                let mut head = [0; 8];
+                stream.read_exact(&mut head).await.expect("the client speaks first");
+                asked.lock().expect("nobody panicked").push(head[7]);
+                if head[7] == 0 {
+                    let (read, write) = tokio::io::split(stream);
+                    fake.serve(1, tokio::io::join(std::io::Cursor::new(head).chain(read), write)).await;
+                }
+            });
+            let stream: Box<dyn Stream> = Box::new(ours);
+            Ok(stream)
+        })
+    }
+}
+
+/// TL-09: the end of a stream is its end, also where TLS misses a good-bye: the ladder of versions goes on from it, and
+/// errors say what it means.
+#[tokio::test(start_paused = true)]
+async fn an_end_without_a_good_bye_is_an_end() {
+    let authority = Authority::new();
+    let acceptor = TlsAcceptor::from(authority.issue(&host()).server(None));
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    let asked = Arc::<Mutex<Vec<u8>>>::default();
+    let impolite = Impolite { fake: fake.clone(), acceptor: acceptor.clone(), asked: asked.clone() };
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(impolite, 1));
+
+    let kafka = builder.tls_roots_pem(&authority.pem).connect().await;
+
+    // Version 0 offers ours, at which the server is gone once more: the third step is version 0 alone.
+    drop(kafka.expect("it speaks version 0"));
+    assert_eq!(asked.lock().expect("nobody panicked")[..2], [5, 0]);
+
+    struct Gone(TlsAcceptor);
+    impl Connect for Gone {
+        fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+            Box::pin(async {
+                let (ours, theirs) = tokio::io::duplex(64 * 1024);
+                let acceptor = self.0.clone();
+                tokio::spawn(async move {
+                    let mut stream = acceptor.accept(theirs).await.expect("the client trusts it");
+                    stream.read_u8().await.expect("the client speaks first");
+                });
+                let stream: Box<dyn Stream> = Box::new(ours);
+                Ok(stream)
+            })
+        }
+    }
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(Gone(acceptor), 1));
+    let error = builder.tls_roots_pem(&authority.pem).connect().await.expect_err("nobody answers");
+    assert_says(&error, &["closed the connection during the handshake", "TLS or SASL"]);
+    assert!(!error.to_string().contains("close_notify"), "{error}");
 }
