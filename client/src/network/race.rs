@@ -3,6 +3,8 @@
 //! RFC 8305, "Happy Eyeballs": an address that swallows packets costs a quarter of a second, not the connect timeout.
 //! IPv6 and IPv4 take turns, so that a network that lacks one of them costs one step.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +23,7 @@ const MAX_ADDRESSES: usize = 32;
 /// no broker, or has none behind it, which no race can see.
 ///
 /// # Errors
-/// The last failure, when all have failed.
+/// When all have failed: each address with its failure, of which the last is the source; of a single one its failure.
 pub(super) async fn race<S, F>(
     addresses: Vec<SocketAddr>,
     dead: usize,
@@ -33,7 +35,7 @@ where
 {
     // Dropping the set, by winning or by the caller's timeout, ends the attempts that are under way.
     let mut attempts = JoinSet::new();
-    let mut failure = io::Error::other("it has no address");
+    let mut failures = Vec::new();
     let mut addresses = interleave(addresses);
     addresses.truncate(MAX_ADDRESSES);
     let before = dead.checked_rem(addresses.len()).unwrap_or(0);
@@ -43,7 +45,8 @@ where
         let next = rest.next();
         let is_last = next.is_none();
         if let Some(address) = next {
-            attempts.spawn(connect(address));
+            let attempt = connect(address);
+            attempts.spawn(async move { attempt.await.map_err(|why| (address, why)) });
         }
         // The next address starts when this one has had its head start, or at once when an attempt fails.
         let finished = match is_last {
@@ -55,11 +58,42 @@ where
         };
         match finished {
             Some(Ok(Ok(stream))) => return Ok(stream),
-            Some(Ok(Err(why))) => failure = why,
-            Some(Err(panicked)) => failure = io::Error::other(panicked),
-            None if is_last => return Err(failure),
+            Some(Ok(Err(failure))) => failures.push(failure),
+            // Connecting is the system's, and does not panic.
+            Some(Err(panicked)) => return Err(io::Error::other(panicked)),
+            None if is_last => return Err(all_failed(failures)),
             None => {}
         }
+    }
+}
+
+/// The failures of all addresses, as one.
+#[cold]
+fn all_failed(mut failures: Vec<(SocketAddr, io::Error)>) -> io::Error {
+    let told: Vec<String> = failures.iter().map(|(address, why)| format!("{address}: {why}")).collect();
+    match (failures.pop(), told.len()) {
+        (None, _) => io::Error::other("it has no address"),
+        (Some((_, only)), 1) => only,
+        (Some((_, last)), _) => io::Error::new(last.kind(), AllFailed { told: told.join(", "), last }),
+    }
+}
+
+/// What became of each address, and the last failure.
+#[derive(Debug)]
+struct AllFailed {
+    told: String,
+    last: io::Error,
+}
+
+impl fmt::Display for AllFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told)
+    }
+}
+
+impl Error for AllFailed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.last)
     }
 }
 
@@ -119,6 +153,22 @@ mod tests {
     async fn when_all_refuse_the_last_reason_is_told() {
         assert_eq!(timed(&["10.0.0.1:2", "10.0.0.2:2"]).await, (Err(io::ErrorKind::ConnectionRefused), 0));
         assert_eq!(timed(&[]).await, (Err(io::ErrorKind::Other), 0));
+    }
+
+    /// What a name led to is what its reader needs.
+    #[tokio::test(start_paused = true)]
+    async fn when_all_refuse_each_is_named() {
+        let both = ["10.0.0.1:2", "[::2]:2"].map(address).to_vec();
+
+        let error = race(both, 0, connect).await.expect_err("both refuse");
+        let text = error.to_string();
+        assert!(text.contains("10.0.0.1:2: ") && text.contains("[::2]:2: "), "{text}");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let inner = error.get_ref().and_then(Error::source).expect("the last failure");
+        assert!(inner.downcast_ref::<io::Error>().is_some());
+
+        let one = race(vec![address("10.0.0.1:2")], 0, connect).await.expect_err("it refuses");
+        assert!(!one.to_string().contains("10.0.0.1"), "who gave an address knows it");
     }
 
     #[tokio::test(start_paused = true)]

@@ -353,14 +353,16 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     fn connected(&mut self, key: Key, connection: C, now: Instant) {
         self.failing.remove(&key.address());
-        let Some(Slot::Dialing(waiters)) = self.slots.remove(&key) else {
-            // The client was closed, or the lane released, while the attempt was under way.
+        // Else the client was closed, or the lane released, while the attempt was under way; another may have been made
+        // since.
+        let waiting = self.slots.get_mut(&key).filter(|slot| matches!(slot, Slot::Dialing(_)));
+        let ready = Slot::Ready { connection: connection.clone(), since: now, used: now };
+        let Some(Slot::Dialing(waiters)) = waiting.map(|slot| std::mem::replace(slot, ready)) else {
             return self.actions.push_back(Action::Retire(connection));
         };
         for waiter in waiters {
             self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
         }
-        self.slots.insert(key, Slot::Ready { connection, since: now, used: now });
     }
 
     fn failed(&mut self, key: &Key, error: &E, now: Instant) {

@@ -465,6 +465,21 @@ fn a_released_lane_is_retired_and_the_others_stay() {
     });
 }
 
+/// A producer is closed in its first dial, and another built: there are two attempts for one slot.
+#[test]
+fn a_lane_that_is_released_while_it_dials_has_one_connection_in_the_end() {
+    slots(|script| {
+        script.input(want(1, Produce, "a")).input(Input::Released { lanes: vec![Produce] });
+        script.input(want(1, Produce, "b"));
+        script.actions();
+
+        script.input(connected(1, Produce, idle(1))).input(connected(1, Produce, idle(2)));
+        script.input(want(1, Produce, "c"));
+
+        assert_eq!(script.actions(), [give("b", idle(1)), Action::Retire(idle(2)), give("c", idle(1))]);
+    });
+}
+
 #[test]
 fn a_shared_lane_stays_until_its_last_user_has_released_it() {
     slots(|script| {
