@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::aws::{AwsCredentials, AwsCredentialsProvider};
 use super::oauth::{BearerToken, TokenError, TokenProvider};
-use super::tokens::{Action, Input, Tokens};
+use super::tokens::{Action, Given, Input, Tokens};
 use crate::drive;
 use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
@@ -21,7 +21,7 @@ use crate::unwind::{Panicked, caught};
 /// How long a provider may take. Whoever waits has a deadline of its own, which is shorter as a rule.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Waiter<T> = oneshot::Sender<Result<T, Arc<TokenError>>>;
+type Waiter<T> = oneshot::Sender<Result<Given<T>, Arc<TokenError>>>;
 type Inputs<T> = Input<T, Waiter<T>, Arc<TokenError>>;
 type Asked<T> = Pin<Box<dyn Future<Output = Result<T, TokenError>> + Send>>;
 
@@ -75,7 +75,7 @@ impl<T: Clone + Send + 'static> Shared<T> {
     }
 
     /// The one that there is, or a new one.
-    pub(super) async fn get(&self) -> Result<T, KrafkaError> {
+    pub(super) async fn get(&self) -> Result<Given<T>, KrafkaError> {
         let (waiter, token) = oneshot::channel();
         // A task that ends meanwhile drops the waiter with the input, which then says so.
         let _ = self.inputs().send(Input::Wanted { waiter });
@@ -83,6 +83,12 @@ impl<T: Clone + Send + 'static> Shared<T> {
             Ok(given) => given.map_err(|why| missing(self.asking.what, &why)),
             Err(_) => Err(KrafkaError::closed("the Kafka handle was closed")),
         }
+    }
+
+    /// A broker does not take the one of this number.
+    pub(super) fn refused(&self, number: u64) {
+        // A task that ends meanwhile has none to drop.
+        let _ = self.inputs().send(Input::Refused { number });
     }
 
     fn inputs(&self) -> mpsc::UnboundedSender<Inputs<T>> {
@@ -103,7 +109,7 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
         match action {
             Action::Fetch => work.start(fetch(asking.clone())),
             // A waiter that is gone does not want to know.
-            Action::Give { waiter, token } => drop(waiter.send(Ok(token))),
+            Action::Give { waiter, given } => drop(waiter.send(Ok(given))),
             Action::Refuse { waiter, why } => drop(waiter.send(Err(why))),
         }
         ControlFlow::Continue(())

@@ -36,6 +36,7 @@ pub use self::oidc::{Assertion, AssertionAlgorithm, Oidc};
 pub(crate) use self::plain::Plain;
 pub(crate) use self::scram::{Scram, ScramHash};
 pub(crate) use self::secret::{Secret, SecretText};
+use self::tokens::Given;
 use crate::environment::{Environment, WallClock};
 use crate::error::KrafkaError;
 
@@ -91,6 +92,20 @@ enum Kind {
     MskIam { iam: MskIam, keys: Shared<AwsCredentials> },
 }
 
+/// An authentication that begins.
+pub(crate) struct Begun {
+    pub(crate) exchange: Exchange,
+    /// What a provider lent for it, if one did.
+    pub(crate) lent: Option<Lent>,
+}
+
+/// Which of a provider's tokens or keys it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lent {
+    number: u64,
+    is_new: bool,
+}
+
 /// What [`Credentials::beginning`] returns: an exchange, at some time.
 pub(crate) type Beginning = Pin<Box<dyn Future<Output = Result<Exchange, KrafkaError>> + Send>>;
 
@@ -138,6 +153,16 @@ impl Credentials {
         }
     }
 
+    /// A broker refused what was lent by a provider: whether there is another to be tried.
+    pub(crate) fn refused(&self, lent: Lent) -> bool {
+        match &self.kind {
+            Kind::Plain(_) | Kind::Scram { .. } => return false,
+            Kind::Bearer { tokens, .. } => tokens.refused(lent.number),
+            Kind::MskIam { keys, .. } => keys.refused(lent.number),
+        }
+        !lent.is_new
+    }
+
     /// Begins an authentication with the broker of this name. Bound it by a deadline: it may ask a provider.
     ///
     /// # Errors
@@ -145,22 +170,26 @@ impl Credentials {
     ///
     /// # Cancel safety
     /// Dropping the future only stops the waiting.
-    pub(crate) async fn begin(&self, spelling: Spelling, host: &str) -> Result<Exchange, KrafkaError> {
+    pub(crate) async fn begin(&self, spelling: Spelling, host: &str) -> Result<Begun, KrafkaError> {
+        let own = |exchange| Ok(Begun { exchange, lent: None });
         match (&self.kind, spelling) {
-            (Kind::Plain(plain), _) => Ok(Exchange::Plain(plain.clone())),
+            (Kind::Plain(plain), _) => own(Exchange::Plain(plain.clone())),
             (Kind::Scram { prepared: Some(prepared), .. }, Spelling::Prepared) => {
-                Ok(Exchange::Scram(prepared.begin(self.nonces.draw())))
+                own(Exchange::Scram(prepared.begin(self.nonces.draw())))
             }
-            (Kind::Scram { given, .. }, _) => Ok(Exchange::Scram(given.begin(self.nonces.draw()))),
+            (Kind::Scram { given, .. }, _) => own(Exchange::Scram(given.begin(self.nonces.draw()))),
             (Kind::Bearer { tokens, .. }, _) => {
-                let token = tokens.get().await?;
+                let Given { token, number, is_new } = tokens.get().await?;
                 let refused = |fault| KrafkaError::auth(format!("authenticating with OAUTHBEARER: {fault}"));
-                oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)
+                let exchange = oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)?;
+                Ok(Begun { exchange, lent: Some(Lent { number, is_new }) })
             }
             (Kind::MskIam { iam, keys }, _) => {
-                let keys = keys.get().await?;
+                let Given { token: keys, number, is_new } = keys.get().await?;
                 let refused = |fault| KrafkaError::auth(format!("authenticating with AWS_MSK_IAM: {fault}"));
-                iam.begin(&keys, host, self.wall_clock.now()).map(Exchange::MskIam).map_err(refused)
+                let exchange = iam.begin(&keys, host, self.wall_clock.now());
+                let exchange = exchange.map(Exchange::MskIam).map_err(refused)?;
+                Ok(Begun { exchange, lent: Some(Lent { number, is_new }) })
             }
         }
     }
@@ -168,7 +197,7 @@ impl Credentials {
     /// [`begin`](Self::begin) as a future that lives by itself.
     pub(crate) fn beginning(self: &Arc<Self>, spelling: Spelling, host: Str) -> Beginning {
         let credentials = self.clone();
-        Box::pin(async move { credentials.begin(spelling, &host).await })
+        Box::pin(async move { Ok(credentials.begin(spelling, &host).await?.exchange) })
     }
 
     /// Says that a broker took this spelling.

@@ -5,7 +5,8 @@
 //!                       └──failure, and none is held: all who wait hear why──▶ none
 //! ```
 //!
-//! While the next one is fetched, the old one is given to whoever asks.
+//! While the next one is fetched, the old one is given to whoever asks. One that a broker refuses is given no more,
+//! unless it is as good as new: keys are rotated, tokens revoked, and clocks differ.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ const REFRESH_AT: f64 = 0.8;
 /// The spread of it, so that the clients of a cluster do not all ask in the same moment.
 const SPREAD: f64 = 0.05;
 
+/// One that was brought no longer ago is not asked for anew because it is refused: the next would be the same.
+const NEW: Duration = Duration::from_secs(10);
+
 /// How long to wait after the failure of a request that nobody waits for.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
@@ -33,6 +37,18 @@ pub(super) enum Input<T, W, E> {
     Fetched { token: T, life: Option<Duration> },
     /// The provider brought none.
     Failed { why: E },
+    /// A broker does not take the token of this number.
+    Refused { number: u64 },
+}
+
+/// A token for somebody who asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Given<T> {
+    pub(super) token: T,
+    /// Which one it is, of all.
+    pub(super) number: u64,
+    /// Whether the provider has just brought it.
+    pub(super) is_new: bool,
 }
 
 /// What to do.
@@ -42,7 +58,7 @@ pub(super) enum Action<T, W, E> {
     Fetch,
     Give {
         waiter: W,
-        token: T,
+        given: Given<T>,
     },
     Refuse {
         waiter: W,
@@ -53,6 +69,8 @@ pub(super) enum Action<T, W, E> {
 /// The machine. `T` is a token, `W` who waits for it, `E` why there is none.
 pub(super) struct Tokens<T, W, E> {
     held: Option<Held<T>>,
+    /// How many were brought.
+    number: u64,
     is_fetching: bool,
     failures: u32,
     /// Connection attempts, of which the pool has one for each of its slots at most.
@@ -63,6 +81,8 @@ pub(super) struct Tokens<T, W, E> {
 
 struct Held<T> {
     token: T,
+    /// When the provider brought it.
+    since: Instant,
     /// When it is no good any more.
     ends: Option<Instant>,
     /// When the next one is asked for.
@@ -73,6 +93,7 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             held: None,
+            number: 0,
             is_fetching: false,
             failures: 0,
             waiting: Vec::new(),
@@ -84,7 +105,9 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
     fn wanted(&mut self, waiter: W, now: Instant) {
         self.drop_ended(now);
         if let Some(held) = &self.held {
-            return self.actions.push_back(Action::Give { waiter, token: held.token.clone() });
+            let is_new = now < held.since + NEW;
+            let given = Given { token: held.token.clone(), number: self.number, is_new };
+            return self.actions.push_back(Action::Give { waiter, given });
         }
         self.waiting.push(waiter);
         self.fetch();
@@ -100,12 +123,15 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
     fn fetched(&mut self, token: T, life: Option<Duration>, now: Instant) {
         self.is_fetching = false;
         self.failures = 0;
+        self.number += 1;
         for waiter in self.waiting.drain(..) {
-            self.actions.push_back(Action::Give { waiter, token: token.clone() });
+            let given = Given { token: token.clone(), number: self.number, is_new: true };
+            self.actions.push_back(Action::Give { waiter, given });
         }
         let part = REFRESH_AT * self.rng.jitter(SPREAD);
         self.held = Some(Held {
             token,
+            since: now,
             ends: life.map(|life| now + life),
             // One that has ended already was given to those who waited, for the broker to judge: clocks differ.
             refresh: life.filter(|life| !life.is_zero()).map(|life| now + life.mul_f64(part)),
@@ -126,6 +152,11 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
         }
     }
 
+    /// The next who wants one lets the provider be asked.
+    fn refused(&mut self, number: u64, now: Instant) {
+        self.held.take_if(|held| self.number == number && held.since + NEW <= now);
+    }
+
     fn drop_ended(&mut self, now: Instant) {
         self.held.take_if(|held| held.ends.is_some_and(|ends| ends <= now));
     }
@@ -140,6 +171,7 @@ impl<T: Clone, W, E: Clone> Machine for Tokens<T, W, E> {
             Input::Wanted { waiter } => self.wanted(waiter, now),
             Input::Fetched { token, life } => self.fetched(token, life, now),
             Input::Failed { why } => self.failed(&why, now),
+            Input::Refused { number } => self.refused(number, now),
         }
     }
 
@@ -227,6 +259,32 @@ mod tests {
             fetched(script, Some(10 * MINUTE));
             script.at(16 * MINUTE);
             assert_eq!(done(script), [""; 0]);
+        });
+    }
+
+    /// AU-10: a token that was revoked, or whose key was rotated.
+    #[test]
+    fn a_token_that_is_refused_is_not_given_again_unless_it_is_new() {
+        tokens(|script| {
+            want(script, 1);
+            fetched(script, None);
+            done(script);
+
+            script.input(Input::Refused { number: 1 });
+            want(script, 2);
+            assert_eq!(done(script), ["give 2"], "the next one would be the same");
+
+            script.after(MINUTE);
+            script.input(Input::Refused { number: 0 });
+            want(script, 3);
+            assert_eq!(done(script), ["give 3"], "that was another one");
+            script.input(Input::Refused { number: 1 });
+            want(script, 4);
+            assert_eq!(done(script), ["fetch"]);
+            fetched(script, None);
+            script.input(Input::Refused { number: 1 });
+            want(script, 5);
+            assert_eq!(done(script), ["give 4", "give 5"]);
         });
     }
 

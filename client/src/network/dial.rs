@@ -80,12 +80,17 @@ impl Dialer {
         };
         let mut refusal = None;
         for &spelling in credentials.spellings() {
-            match self.attempt(node, lane, Some((credentials, spelling)), deadline).await {
+            let mut made = self.attempt(node, lane, Some((credentials, spelling)), deadline).await;
+            if let Err(Unmade::Stale(_)) = made {
+                // Tokens are revoked, and keys rotated: another has a chance.
+                made = self.attempt(node, lane, Some((credentials, spelling)), deadline).await;
+            }
+            match made {
                 Ok(connection) => {
                     credentials.accepted(spelling);
                     return Ok(connection);
                 }
-                Err(Unmade::Refused(error)) => refusal = refusal.or(Some(error)),
+                Err(Unmade::Refused(error) | Unmade::Stale(error)) => refusal = refusal.or(Some(error)),
                 Err(Unmade::Failed(error)) => return Err(error),
             }
         }
@@ -99,19 +104,26 @@ impl Dialer {
         login: Option<(&Arc<Credentials>, Spelling)>,
         deadline: Instant,
     ) -> Result<Connection, Unmade> {
-        let exchange = match login {
+        let begun = match login {
             None => None,
             Some((credentials, spelling)) => {
                 let begun = timeout_at(deadline.into(), credentials.begin(spelling, &node.host)).await;
                 Some(begun.map_err(|_| self.uncredited(node, credentials))??)
             }
         };
+        let (exchange, lent) = begun.map_or((None, None), |begun| (Some(begun.exchange), begun.lent));
         let stream = self.open(node, deadline).await?;
         let mut reader = FrameReader::of_stranger(self.config.max_response_size);
         let ready = self.make_ready(stream, &mut reader, node, exchange, deadline).await;
         if let Err(Unmade::Failed(_)) = ready {
             self.with_detours(|detours| detours.failed(&node.host, node.port));
         }
+        let ready = match (ready, login.zip(lent)) {
+            (Err(Unmade::Refused(error)), Some(((credentials, _), lent))) if credentials.refused(lent) => {
+                Err(Unmade::Stale(error))
+            }
+            (ready, _) => ready,
+        };
         let (stream, versions, session) = ready?;
         reader.set_limit(self.config.max_response_size);
 
@@ -291,6 +303,8 @@ impl Dialer {
 enum Unmade {
     /// The broker does not take the credentials in this spelling.
     Refused(KrafkaError),
+    /// The broker does not take a token, or keys, that were brought some time ago; there may be others by now.
+    Stale(KrafkaError),
     /// For a reason that another spelling does not help with, such as TLS.
     Failed(KrafkaError),
 }
@@ -298,7 +312,7 @@ enum Unmade {
 impl Unmade {
     fn into_error(self) -> KrafkaError {
         match self {
-            Self::Refused(error) | Self::Failed(error) => error,
+            Self::Refused(error) | Self::Stale(error) | Self::Failed(error) => error,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Authentication in trouble: slow, silent, shouting or broken brokers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,6 @@ use krafka::{
     KrafkaError, ProvidingCredentials, ProvidingToken, TokenProvider,
 };
 use krafka_protocol::{AnyResponse, Bytes};
-
 use tokio::time::sleep;
 
 use super::{assert_says, client};
@@ -205,6 +205,36 @@ async fn a_provider_that_hangs_is_asked_again_after_a_minute() {
     assert!((60..80).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
 }
 
+/// AU-10: a token whose key was rotated is refused; whoever connects then gets another, and nobody hears of it.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_refused_after_a_while_is_replaced() {
+    struct Counted(Arc<AtomicU32>);
+    impl TokenProvider for Counted {
+        fn token(&self) -> ProvidingToken<'_> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async { Ok(BearerToken::new("t0ken")) })
+        }
+    }
+    let (fake, asked) = (bearing().start_on_pipes(), Arc::new(AtomicU32::new(0)));
+    let kafka = client(&fake).sasl_oauthbearer(Counted(asked.clone())).connect().await.expect("the token is right");
+    let reconnected = async || {
+        sleep(60 * SECOND).await;
+        fake.disconnect(1);
+        sleep(SECOND).await;
+        kafka.admin().with_timeout(10 * SECOND).describe_cluster().await
+    };
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+
+    fake.when(ApiKey::SaslAuthenticate).times(1).reply_error(ErrorCode::SASL_AUTHENTICATION_FAILED);
+    reconnected().await.expect("the second token is taken");
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+
+    fake.when(ApiKey::SaslAuthenticate).forever().reply_error(ErrorCode::SASL_AUTHENTICATION_FAILED);
+    let error = reconnected().await.expect_err("no token is taken");
+    assert!(matches!(error, KrafkaError::Auth { .. }), "{error:?}");
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "a new one that is refused is the end");
+}
+
 /// AU-10: nothing is blamed on the broker, which was not asked for anything.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_is_slow_is_told() {
@@ -270,6 +300,7 @@ impl Connect for Stumbling {
     }
 }
 
+/// LC-08: a connector of the user's that panics.
 #[tokio::test(start_paused = true)]
 async fn a_connector_that_panics_has_failed_once() {
     let fake = FakeCluster::builder().nodes(1).start_on_pipes();
