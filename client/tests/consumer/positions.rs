@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use krafka::consumer::AutoOffsetReset;
-use krafka::{KrafkaError, TopicPartition};
+use krafka::testing::FakeCluster;
+use krafka::{Environment, Kafka, KrafkaError, TopicPartition};
 use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
 use tokio::time::Instant;
 
@@ -217,6 +218,46 @@ async fn a_leader_that_moves_again_while_the_position_is_checked_is_asked_itself
     assert!((2..=3).contains(&asked), "{asked} checks for two moves");
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch), asked, "it goes on asking");
+}
+
+/// LE-14: what the former leader answered before the position was checked may be what the new one does not have. It is
+/// dropped, and fetched once more after the check.
+#[tokio::test(start_paused = true)]
+async fn records_that_come_before_the_position_is_checked_are_fetched_again() {
+    let fake = FakeCluster::builder().nodes(3).topic("t", 1).start_time_ms(1_000).start_on_pipes();
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1));
+    let kafka = builder.metadata_max_age(Duration::from_secs(1)).connect().await.expect("the fake is up");
+    let world = World { fake, kafka };
+    world.produce("t", 0, &["0"]).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 1).await;
+    // Until no fetch waits for records any more.
+    consumer.pause(&[TopicPartition::new("t", 0)]).expect("assigned");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.produce("t", 0, &["1"]).await;
+    let late = world.fake.when(ApiKey::Fetch).after_handling().times(1).delay(Duration::from_secs(3));
+    let check = world.fake.when(ApiKey::OffsetForLeaderEpoch).times(1).delay(Duration::from_secs(6));
+    let old = world.fake.leader("t", 0).expect("a leader");
+    let start = Instant::now();
+
+    consumer.resume(&[TopicPartition::new("t", 0)]).expect("assigned");
+    late.wait(1).await;
+    world.fake.move_leader("t", 0, old % 3 + 1);
+    let records = take_within(&consumer, 1, Duration::from_secs(20)).await;
+
+    assert_eq!(check.hits(), 1, "it was checked while the answer was on its way");
+    assert_eq!(values(&records), ["1"]);
+    assert!(start.elapsed() >= Duration::from_secs(6), "it was handed out after {:?}, unchecked", start.elapsed());
+    assert!(consumer.poll(SOON).await.expect("no error").is_empty(), "and once");
+}
+
+/// Polls until that many records have come, for that long.
+async fn take_within(consumer: &krafka::Consumer, count: usize, time: Duration) -> Vec<krafka::ConsumerRecord> {
+    let (mut records, end) = (Vec::new(), Instant::now() + time);
+    while records.len() < count && Instant::now() < end {
+        records.extend(consumer.poll(Duration::from_secs(1)).await.expect("no error"));
+    }
+    records
 }
 
 /// LE-27.
