@@ -14,6 +14,7 @@ pub mod consuming;
 pub mod groups;
 pub mod network;
 pub mod producing;
+pub mod quotas;
 pub mod sessions;
 pub mod swarm;
 
@@ -173,6 +174,10 @@ stories! {
         "a session that cannot be renewed costs a connection and some time, and no record";
     swarm::everything_at_once in Fake:
         "producers and a changing group work through whatever the seed has drawn, and nothing is lost or repeated";
+    quotas::producer_over_its_quota in All:
+        "a producer over its quota is held to about that rate, and no record fails";
+    quotas::makers_of_topics_over_their_quota in All:
+        "topics are made, extended and deleted as fast as the quota of changes allows, and who cannot wait is told";
     admin::topics_come_and_go in All:
         "topics are created, described, extended, listed and deleted, and mistakes are named";
 }
