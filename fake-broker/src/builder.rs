@@ -441,11 +441,11 @@ impl FakeClusterBuilder {
         self.check().map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
         let clock = self.clock.clone();
         #[cfg(feature = "tls")]
-        let acceptor = self.tls.as_ref().map(serve::tls::ServerTls::acceptor).transpose()?;
-        let shared = Shared::new(self.into_machine(host, ports, clock.now()), clock);
+        let serving = self.tls.clone().map(serve::tls::Serving::new).transpose()?;
+        let fake = FakeCluster::new(Shared::new(self.into_machine(host, ports, clock.now()), clock));
         #[cfg(feature = "tls")]
-        shared.set_acceptor(acceptor);
-        Ok(FakeCluster::new(shared))
+        fake.serve_tls(serving);
+        Ok(fake)
     }
 
     /// The listeners that were named, or what is there without a name.

@@ -92,7 +92,7 @@ pub use handle::{FakeCluster, NewRecord, StoredRecord};
 pub use history::{Event, History};
 pub use listeners::SecurityProtocol;
 pub use offsets::Committed;
-pub use operations::{Durability, Operation};
+pub use operations::{Durability, Operation, Secret};
 pub use security::sasl::SaslMechanism;
 pub use serve::pipe::{PipeStream, Pipes};
 #[cfg(feature = "tls")]

@@ -2,6 +2,7 @@
 //! it in the moment that a request comes, and the control port takes it as JSON.
 
 mod check;
+mod secret;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ use crate::operator;
 use crate::state::State;
 use crate::topics::{self, Partition};
 use crate::transactions;
+
+pub use secret::Secret;
 
 /// Something to do to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +149,14 @@ pub enum Operation {
         #[serde(rename = "by_ms", with = "millis")]
         delay: Duration,
     },
+    /// Keeps reassignments of partitions from ending, so that they can be listed and cancelled; or lets them end.
+    HoldReassignments { hold: bool },
+    /// Lets somebody log in with this password, by every mechanism that takes one. Who has logged in with another
+    /// stays until it must log in again.
+    SetPassword { user: String, password: Secret },
+    /// Gives all nodes another certificate and its key, in PEM, as an operator does before the old one expires: new
+    /// connections see it, those that are open stay. What clients must show stays as well.
+    SwapCertificate { certificate: String, key: Secret },
     /// Does what a request of any API asks for, as an administrator who may do everything: a change of a config, an
     /// access rule, a feature's level, a quota. The fields have the names that the structs of `krafka_protocol` give
     /// them. If it is answered with an error, it counts as impossible.
@@ -347,6 +358,15 @@ impl State {
                 transactions::release(self, transactional_id, now);
             }
             Operation::DelayMarkers { delay } => transactions::delay_markers(self, *delay),
+            Operation::HoldReassignments { hold } => {
+                self.reassignments.held = *hold;
+                self.finish_reassignments(now);
+            }
+            Operation::SetPassword { user, password } => {
+                check::named_and_not_empty(user, password)?;
+                self.logins.set_password(&Str::from(user.as_str()), &Str::from(password.reveal()));
+            }
+            Operation::SwapCertificate { certificate, key } => self.swap_certificate(certificate, key)?,
             Operation::Request { api, node, version, fields } => {
                 let answer = self.request(api, *node, *version, fields, now)?;
                 if let Some(code) = operator::error_in(&answer) {
@@ -429,6 +449,19 @@ impl State {
         let (version, profile) = version.map_or_else(|| self.nodes.look(), |version| (version, None));
         self.nodes.insert(node, Node { profile, ..Node::new(host, ports, None, version) });
         self.sessions.insert(node, self.new_sessions());
+    }
+
+    #[cfg(feature = "tls")]
+    fn swap_certificate(&mut self, certificate: &str, key: &Secret) -> Result<(), String> {
+        let tls = self.tls.as_ref().ok_or("no listener of the cluster speaks TLS")?;
+        let swapped = tls.with_certificate(certificate.as_bytes(), key.reveal().as_bytes());
+        self.tls = Some(swapped.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn swap_certificate(&self, _: &str, _: &Secret) -> Result<(), String> {
+        Err("this build of the fake broker speaks no TLS".to_owned())
     }
 
     /// Moves a leader to a node, or to another replica in sync that is up.

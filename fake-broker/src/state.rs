@@ -80,6 +80,9 @@ pub(crate) struct State {
     pub(crate) maintenance: Maintenance,
     pub(crate) acls: Acls,
     pub(crate) logins: Logins,
+    /// The certificate of the nodes, if a listener speaks TLS.
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::serve::tls::Serving>,
     pub(crate) quotas: Quotas,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) transactions: Transactions,
@@ -104,6 +107,8 @@ impl State {
             faults: Faults::new(config.seed),
             acls: config.acls.clone(),
             logins: config.logins.clone(),
+            #[cfg(feature = "tls")]
+            tls: None,
             quotas: Quotas::default(),
             configs: Configs::new(version, config.static_values()),
             config,

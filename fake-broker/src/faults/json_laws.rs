@@ -99,6 +99,10 @@ fn actions() -> Vec<Value> {
         json!({"change_cluster": {"apply_retention": {}}}),
         json!({"change_cluster": {"compact": {"topic": "x", "partition": 0}}}),
         json!({"change_cluster": {"hold_markers": {"transactional_id": "t", "hold": true}}}),
+        json!({"change_cluster": {"hold_reassignments": {"hold": true}}}),
+        // A secret is shown as this, and nothing else is written the same.
+        json!({"change_cluster": {"set_password": {"user": "alice", "password": "[hidden]"}}}),
+        json!({"change_cluster": {"swap_certificate": {"certificate": "x", "key": "[hidden]"}}}),
         json!({"change_cluster": {"request": {
             "api": "DeleteTopics", "node": 1, "version": 6, "fields": {"timeout_ms": 5}
         }}}),

@@ -92,9 +92,6 @@ impl FakeCluster {
     ///
     /// **Unstable:** may change in any release.
     pub fn hold_reassignments(&self, hold: bool) {
-        self.control(|state, now| {
-            state.reassignments.held = hold;
-            state.finish_reassignments(now);
-        });
+        self.expect(Operation::HoldReassignments { hold });
     }
 }

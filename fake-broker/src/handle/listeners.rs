@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::FakeCluster;
 use crate::listeners::SecurityProtocol;
 #[cfg(feature = "tls")]
-use crate::serve::tls::ServerTls;
+use crate::serve::tls::{ServerTls, Serving};
 use crate::serve::{Port, driver};
 
 impl FakeCluster {
@@ -57,8 +57,9 @@ impl FakeCluster {
         driver::serve(self.running.shared.clone(), Port { node, listener }, stream).await;
     }
 
-    /// Gives all nodes another certificate, as an operator does before the old one expires. New connections see it;
-    /// those that are open stay.
+    /// Gives all nodes another certificate, as an operator does before the old one expires, and asks of clients what
+    /// these settings say. New connections see it; those that are open stay. For a certificate alone, in the moment
+    /// that a request comes, there is [`Operation::SwapCertificate`](crate::Operation::SwapCertificate).
     ///
     /// **Unstable:** may change in any release.
     ///
@@ -67,7 +68,13 @@ impl FakeCluster {
     /// If certificate and key do not fit, or TLS cannot use them.
     #[cfg(feature = "tls")]
     pub fn set_tls(&self, tls: &ServerTls) -> io::Result<()> {
-        self.running.shared.set_acceptor(Some(tls.acceptor()?));
+        self.serve_tls(Some(Serving::new(tls.clone())?));
         Ok(())
+    }
+
+    /// Sets what new connections of TLS listeners begin with.
+    #[cfg(feature = "tls")]
+    pub(crate) fn serve_tls(&self, serving: Option<Serving>) {
+        self.control(|state, _| state.tls = serving);
     }
 }

@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 
-use super::{MAX_PARTITIONS, Operation, coordinated};
+use super::{MAX_PARTITIONS, Operation, Secret, coordinated};
 use crate::faults::request_of;
 use crate::handlers::SERVED;
 use crate::handlers::delete_records::HIGH_WATERMARK;
 use crate::operator;
+#[cfg(feature = "tls")]
+use crate::serve::tls::ServerTls;
 use crate::topics;
 
 impl Operation {
@@ -70,7 +72,10 @@ impl Operation {
                 node.map_or(Ok(()), numbered)?;
                 request(api, *version, fields)
             }
+            Self::SetPassword { user, password } => named_and_not_empty(user, password),
+            Self::SwapCertificate { certificate, key } => usable(certificate, key),
             Self::DeleteTopic { .. }
+            | Self::HoldReassignments { .. }
             | Self::SwapClusterId { .. }
             | Self::ApplyRetention {}
             | Self::HoldMarkers { .. }
@@ -97,6 +102,26 @@ fn index(partition: i32) -> Result<(), String> {
 
 fn numbered(node: i32) -> Result<(), String> {
     if node < 1 { Err(format!("nodes are numbered from 1 on: there is no node {node}")) } else { Ok(()) }
+}
+
+/// Kafka lets nobody log in whose name or password is empty.
+pub(super) fn named_and_not_empty(user: &str, password: &Secret) -> Result<(), String> {
+    match (user, password.reveal()) {
+        ("", _) => Err("`user` is empty, and nobody logs in as such a one".to_owned()),
+        (_, "") => Err("`password` is empty, and nobody logs in with such a one".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(feature = "tls")]
+fn usable(certificate: &str, key: &Secret) -> Result<(), String> {
+    let tls = ServerTls::from_pem(certificate.as_bytes(), key.reveal().as_bytes());
+    tls.and_then(|tls| tls.acceptor()).map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "tls"))]
+fn usable(_: &str, _: &Secret) -> Result<(), String> {
+    Err("this build of the fake broker speaks no TLS".to_owned())
 }
 
 /// Checks a request that nobody sends: in the version that is given, or in any that the API has.

@@ -34,9 +34,6 @@ pub(crate) struct Shared {
     deadline_moved: Notify,
     /// Counts the changes of who listens where, for those who listen on the ports.
     nodes_changed: watch::Sender<u64>,
-    /// What new connections of TLS listeners begin with.
-    #[cfg(feature = "tls")]
-    acceptor: Mutex<Option<Arc<rustls::ServerConfig>>>,
     /// Counts the steps of the machine, for those who wait for something to become so.
     steps: Hits,
 }
@@ -89,8 +86,6 @@ impl Shared {
             clock,
             deadline_moved: Notify::new(),
             nodes_changed,
-            #[cfg(feature = "tls")]
-            acceptor: Mutex::new(None),
             steps: Hits::default(),
         })
     }
@@ -173,18 +168,6 @@ impl Shared {
     fn is_up(&self, node: i32) -> bool {
         let core = self.lock();
         !core.ended && core.cluster.state().nodes.is_running(node)
-    }
-
-    /// What a new connection of a TLS listener begins with.
-    #[cfg(feature = "tls")]
-    fn acceptor(&self) -> Option<Arc<rustls::ServerConfig>> {
-        self.acceptor.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Sets it for the connections to come.
-    #[cfg(feature = "tls")]
-    pub(crate) fn set_acceptor(&self, acceptor: Option<Arc<rustls::ServerConfig>>) {
-        *self.acceptor.lock().unwrap_or_else(PoisonError::into_inner) = acceptor;
     }
 
     /// How many steps the machine has done; it can be waited for the next.

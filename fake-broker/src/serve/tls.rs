@@ -76,6 +76,12 @@ impl ServerTls {
         self
     }
 
+    /// The same with another certificate and its key.
+    fn with_certificate(&self, chain: &[u8], key: &[u8]) -> io::Result<Self> {
+        let Self { chain, key, .. } = Self::from_pem(chain, key)?;
+        Ok(Self { chain, key, ..self.clone() })
+    }
+
     /// Makes what connections begin with.
     pub(crate) fn acceptor(&self) -> io::Result<Arc<ServerConfig>> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -102,9 +108,30 @@ impl std::fmt::Debug for ServerTls {
     }
 }
 
+/// The certificate that the nodes have now.
+#[derive(Clone, Debug)]
+pub(crate) struct Serving {
+    tls: ServerTls,
+    /// What new connections of TLS listeners begin with.
+    acceptor: Arc<ServerConfig>,
+}
+
+impl Serving {
+    /// Sees that certificate and key can be used.
+    pub(crate) fn new(tls: ServerTls) -> io::Result<Self> {
+        Ok(Self { acceptor: tls.acceptor()?, tls })
+    }
+
+    /// The same with another certificate and its key, in PEM; what clients must show stays.
+    pub(crate) fn with_certificate(&self, chain: &[u8], key: &[u8]) -> io::Result<Self> {
+        Self::new(self.tls.with_certificate(chain, key)?)
+    }
+}
+
 /// Serves one connection inside of TLS. Who cannot agree with us on TLS is not heard.
 pub(super) async fn serve(shared: Arc<Shared>, port: Port, stream: impl AsyncRead + AsyncWrite + Unpin) -> End {
-    let Some(config) = shared.acceptor() else { return End::Closed };
+    let config = shared.look(|cluster| cluster.state().tls.as_ref().map(|serving| serving.acceptor.clone()));
+    let Some(config) = config else { return End::Closed };
     let mut changes = shared.nodes_changed.subscribe();
     let handshake = TlsAcceptor::from(config).accept(stream);
     tokio::pin!(handshake);

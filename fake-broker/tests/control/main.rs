@@ -1,10 +1,13 @@
 //! The control port: the examples of its page, run as they stand there.
 
 mod rules;
+mod security;
 mod telemetry;
 mod waits;
 
 use krafka_fake_broker::{FakeCluster, KafkaVersion};
+#[cfg(feature = "tls")]
+use krafka_fake_broker::{FakeClusterBuilder, SecurityProtocol, ServerTls};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -79,16 +82,48 @@ fn fits(shown: &Value, actual: &Value) -> bool {
 
 #[tokio::test]
 async fn examples_of_the_page_do_what_it_says() {
-    let fake = FakeCluster::builder().nodes(3).topic("orders", 2).start().await.expect("ports");
+    let builder = FakeCluster::builder().nodes(3).topic("orders", 2);
+    #[cfg(feature = "tls")]
+    let builder = with_tls(builder);
+    let fake = builder.start().await.expect("ports");
     let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
 
     let examples = examples();
     assert!(examples.len() > 20, "{}", examples.len());
     for (command, answer) in examples {
+        #[cfg(not(feature = "tls"))]
+        if command.contains("swap_certificate") {
+            continue;
+        }
+        #[cfg(feature = "tls")]
+        let command = &with_certificate(command);
         let (method, path, body) = parse(command);
         let (_, actual) = ask(&address, method, path, body).await;
         assert!(fits(&shown(answer), &actual), "{command}\nshown:  {answer}\nactual: {actual}");
     }
+}
+
+/// A certificate for `localhost`, which signed itself, and its key.
+#[cfg(feature = "tls")]
+fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// As `--tls DIR` does it.
+#[cfg(feature = "tls")]
+fn with_tls(builder: FakeClusterBuilder) -> FakeClusterBuilder {
+    let (certificate, key) = certificate();
+    let tls = ServerTls::from_pem(certificate.as_bytes(), key.as_bytes()).expect("a certificate and its key");
+    builder.listener(SecurityProtocol::Plaintext).listener(SecurityProtocol::Ssl).tls(tls)
+}
+
+/// Puts whole PEM where the page has the beginning of it.
+#[cfg(feature = "tls")]
+fn with_certificate(command: &str) -> String {
+    let (certificate, key) = certificate();
+    let command = command.replace("\"-----BEGIN CERTIFICATE-----\\n…\"", &json!(certificate).to_string());
+    command.replace("\"-----BEGIN PRIVATE KEY-----\\n…\"", &json!(key).to_string())
 }
 
 #[tokio::test]
