@@ -12,7 +12,8 @@
 //!
 //! KIP-368: a session that SASL began may have an end. From shortly before it on, whoever asks next has to wait until
 //! the connection has authenticated once more: what is in flight is answered first, because the broker answers in order
-//! and serves nothing else in between. A connection that nobody uses is not renewed.
+//! and serves nothing else in between. A connection that nobody uses is not renewed. One whose session, once renewed,
+//! would have to be renewed again sooner than brokers allow is given up instead.
 //!
 //! KIP-219: a response may ask for silence. Then nothing is written until it ends. Waiting requests keep their full
 //! timeout, which starts when they are written; those in flight get the silence on top, because the broker reads
@@ -176,13 +177,27 @@ enum Session {
     Until(Instant),
     /// It is being renewed, and has to be by that time.
     Renewing(Instant),
+    /// It is the last of this connection, which serves nobody from that time on.
+    Last(Instant),
 }
 
 impl Session {
     fn until(renew_at: Option<Instant>) -> Self {
         renew_at.map_or(Self::Endless, Self::Until)
     }
+
+    /// What comes after a renewal.
+    fn renewed(renew_at: Option<Instant>, now: Instant) -> Self {
+        match renew_at {
+            Some(at) if at < now + MIN_RENEWAL_INTERVAL => Self::Last(at),
+            _ => Self::until(renew_at),
+        }
+    }
 }
+
+/// Brokers refuse a renewal that begins within this time after the one before it, with an error that has nothing to do
+/// with that (`KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS` in Kafka). A connection's first may come at once.
+const MIN_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The machine of one connection.
 #[derive(Debug)]
@@ -314,6 +329,16 @@ impl<F, W: Waiter> Channel<F, W> {
         }
     }
 
+    /// Those who wait go to another connection; what is in flight is still answered on this one.
+    fn give_up_session(&mut self, now: Instant) {
+        if matches!(self.session, Session::Last(until) if until <= now) {
+            self.drain();
+            for request in std::mem::take(&mut self.waiting) {
+                self.refuse(request.waiter, Failure::Unrenewed);
+            }
+        }
+    }
+
     fn leave(&mut self, now: Instant) {
         self.leaves_at.get_or_insert(now + CLOSE_PATIENCE);
         self.drain();
@@ -371,7 +396,7 @@ impl<F, W: Waiter> Channel<F, W> {
                 self.session = Session::Renewing(now + self.rules.renewal_timeout);
                 return Some(Action::Renew);
             }
-            Session::Until(_) | Session::Endless => {}
+            Session::Until(_) | Session::Endless | Session::Last(_) => {}
         }
         let Queued { correlation_id, frame, waiter, timeout, is_answered } = self.waiting.pop_front()?;
         let request = InFlight { correlation_id, waiter, timeout, begun: now, deadline: now + timeout };
@@ -390,7 +415,7 @@ impl<F, W: Waiter> Channel<F, W> {
     }
 
     fn renewed(&mut self, renew_at: Option<Instant>, now: Instant) {
-        self.session = Session::until(renew_at);
+        self.session = Session::renewed(renew_at, now);
         self.note_idle(now);
     }
 
@@ -449,6 +474,7 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
 
     fn poll(&mut self, now: Instant) -> Option<Self::Action> {
         if self.actions.is_empty() && !self.is_closed {
+            self.give_up_session(now);
             if let Some(action) = self.next_write(now) {
                 return Some(action);
             }
@@ -465,6 +491,8 @@ impl<F, W: Waiter> Machine for Channel<F, W> {
         let idle = (self.pending() == 0).then(|| self.idle_deadline());
         let renewal = match self.session {
             Session::Renewing(until) => Some(until),
+            // Also where nobody asks, so that whoever asks next does not wait for it to be found out.
+            Session::Last(until) => Some(until).filter(|_| !self.is_draining),
             Session::Until(_) | Session::Endless => None,
         };
         [late, self.muted_until, idle, renewal, self.leaves_at].into_iter().flatten().min()

@@ -73,6 +73,8 @@ pub(crate) struct Handshake {
     node: Node,
     client_id: Arc<str>,
     exchange: Option<Exchange>,
+    /// Whether the broker has let the client in before, on this connection.
+    is_renewal: bool,
     /// The cluster that the broker is meant to be of, if it is to be asked.
     cluster_id: Option<Str>,
     opening: Opening,
@@ -110,6 +112,7 @@ impl Handshake {
     /// client in, or as any other request.
     pub(crate) fn again(node: Node, client_id: Arc<str>, exchange: Exchange, versions: Versions) -> Self {
         let mut handshake = Self::idle(node, client_id, Some(exchange), versions);
+        handshake.is_renewal = true;
         handshake.authenticate();
         handshake
     }
@@ -117,8 +120,20 @@ impl Handshake {
     fn idle(node: Node, client_id: Arc<str>, exchange: Option<Exchange>, versions: Versions) -> Self {
         let (cluster_id, opening) = (None, Opening::Highest);
         let (step, correlation_id, actions) = (Step::Done, -1, VecDeque::new());
-        let taken = None;
-        Self { node, client_id, exchange, cluster_id, opening, step, taken, versions, correlation_id, actions }
+        let (taken, is_renewal) = (None, false);
+        Self {
+            node,
+            client_id,
+            exchange,
+            is_renewal,
+            cluster_id,
+            opening,
+            step,
+            taken,
+            versions,
+            correlation_id,
+            actions,
+        }
     }
 
     /// The version of ApiVersions that is being waited for, if it is that.
@@ -251,6 +266,9 @@ impl Handshake {
         if !code.is_ok() {
             let enabled = answer.mechanisms.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
             let remedy = match code {
+                ErrorCode::ILLEGAL_SASL_STATE if self.is_renewal => {
+                    "the broker takes no renewal of the session now".to_owned()
+                }
                 ErrorCode::ILLEGAL_SASL_STATE => "is it a listener without SASL?".to_owned(),
                 _ => format!("the broker enables [{enabled}]"),
             };

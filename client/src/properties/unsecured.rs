@@ -45,12 +45,22 @@ impl Unsecured {
     fn write(&self) -> BearerToken {
         let now = self.wall_clock.now();
         let end = now + self.life;
-        let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let claims = format!(r#"{{"sub":"{}","iat":{},"exp":{}}}"#, self.subject, seconds(now), seconds(end));
+        let claims = self.claims(now, end);
         let section = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let token = BearerToken::new(format!("{}.{}.", section(r#"{"alg":"none"}"#), section(&claims))).expires_at(end);
         self.extensions.iter().fold(token, |token, (name, value)| token.extension(name, value))
     }
+
+    fn claims(&self, now: SystemTime, end: SystemTime) -> String {
+        format!(r#"{{"sub":"{}","iat":{},"exp":{}}}"#, self.subject, seconds(now), seconds(end))
+    }
+}
+
+/// Seconds of the epoch with their fraction, as Java writes them: in whole ones a token would end before the client
+/// thinks so.
+fn seconds(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}.{:03}", since.as_secs(), since.subsec_millis())
 }
 
 impl TokenProvider for Unsecured {
@@ -74,5 +84,17 @@ mod tests {
 
             assert!(token.end() >= Some(SystemTime::UNIX_EPOCH));
         }
+    }
+
+    /// The broker ends the token when the client thinks that it ends, to the millisecond.
+    #[test]
+    fn claims_have_fractions_of_seconds() {
+        let options = "unsecuredLoginStringClaim_sub=alice";
+        let module = LoginModule::read(&format!("a.OAuthBearerLoginModule required {options};")).expect("a module");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_750);
+
+        let claims = Unsecured::new(&module).expect("good options").claims(now, now + Duration::from_secs(5));
+
+        assert_eq!(claims, r#"{"sub":"alice","iat":1700000000.750,"exp":1700000005.750}"#);
     }
 }

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use krafka::producer::Acks;
-use krafka::protocol::{ApiKey, SaslAuthenticateResponse};
+use krafka::protocol::{ApiKey, SaslAuthenticateResponse, SaslHandshakeResponse};
 use krafka::testing::{FakeCluster, FakeClusterBuilder, SecurityProtocol};
 use krafka::{BearerToken, Kafka, KrafkaError, ProvidingToken, Record, TokenProvider};
 use krafka_protocol::AnyResponse;
 use tokio::time::sleep;
+use tracing::Level;
 
+use super::observed::Observed;
 use super::{assert_says, client};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -124,6 +126,29 @@ async fn a_renewal_without_a_lifetime_is_the_last() {
     ask_every_four_seconds(&kafka, 10 * MINUTE).await;
 
     assert!(fake.history().count(ApiKey::SaslHandshake) - before <= 2);
+}
+
+/// AU-07: brokers take no second renewal within a second of the first. A client that has shorter sessions (of tokens
+/// that are about to end) moves to another connection then, without a failure, and without asking for what is refused.
+#[tokio::test(start_paused = true)]
+async fn sessions_too_short_to_be_renewed_twice_are_replaced() {
+    let (log, _guard) = Observed::start();
+    let fake = minute_long().connections_max_reauth(Duration::from_millis(800)).start_on_pipes();
+    let kafka = alice(&fake).await;
+    let (connections, logins) = connections_and_logins(&fake);
+
+    for _ in 0..200 {
+        kafka.admin().describe_cluster().await.expect("there is always a session");
+        sleep(Duration::from_millis(50)).await;
+    }
+
+    let shaken = fake.history();
+    let mut shaken = shaken.of(ApiKey::SaslHandshake).filter_map(|event| event.response());
+    assert!(shaken.all(|answer: &SaslHandshakeResponse| answer.error_code == 0));
+    assert_eq!(log.lines(Level::WARN), [""; 0]);
+    let (later_connections, later_logins) = connections_and_logins(&fake);
+    let (made, renewed) = (later_connections - connections, later_logins - logins);
+    assert!((4..=10).contains(&made) && renewed > made, "{made} connections, {renewed} logins");
 }
 
 /// Brings one token after the other, and the last one again and again; then none.

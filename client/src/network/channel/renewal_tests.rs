@@ -164,3 +164,49 @@ fn a_retired_connection_is_renewed_for_what_it_took() {
         assert_eq!(script.actions(), [Action::Write("a"), answered("a"), Action::Close(Failure::Closed)]);
     });
 }
+
+/// AU-07: brokers take no second renewal within a second of the first, so that a session of half a second after one
+/// (a token that is about to end) ends with its connection: in time, and without a word to the broker.
+#[test]
+fn a_session_too_short_to_be_renewed_again_ends_with_its_connection() {
+    ending(|script| {
+        script.at(10 * SECOND).input(ask(1, "a"));
+        assert_eq!(script.actions(), [Action::Renew]);
+        script.input(Input::Renewed(Some(script.now() + SECOND / 2))).input(ask(2, "b")).input(ask(3, "c"));
+        assert_eq!(script.actions(), [Action::Write("a"), Action::Write("b")]);
+
+        script.at(10 * SECOND + SECOND / 2);
+
+        assert_eq!(script.actions(), [Action::Drain, refused("c", Failure::Unrenewed)]);
+        script.input(answer(1)).input(ask(4, "d")).input(answer(2));
+        let last = [answered_after("a", SECOND / 2), refused("d", Failure::Closed), answered_after("b", SECOND / 2)];
+        assert_eq!(script.actions()[..3], last);
+        script.close(answer(1), owed);
+    });
+}
+
+/// AU-07: nobody finds a connection whose last session is over.
+#[test]
+fn a_last_session_ends_also_when_nobody_asks() {
+    ending(|script| {
+        script.at(10 * SECOND).input(ask(1, "a"));
+        script.input(Input::Renewed(Some(script.now() + SECOND / 2))).input(answer(1));
+        script.actions();
+
+        script.at(11 * SECOND);
+
+        let expected = [Action::Drain, Action::Close(Failure::Closed)];
+        assert_eq!(script.timed_actions(), expected.map(|action| (10 * SECOND + SECOND / 2, action)));
+    });
+}
+
+/// AU-07: the limit is that of a second renewal: Kafka counts from the renewal before.
+#[test]
+fn the_first_session_is_renewed_however_short_it_is() {
+    let soon = |now| Channel::new(Rules { renew_at: Some(now + SECOND / 10), ..RULES }, now);
+    Script::run(soon, |script: &mut Test| {
+        script.at(SECOND / 10).input(ask(1, "a"));
+
+        assert_eq!(script.actions(), [Action::Renew]);
+    });
+}

@@ -364,6 +364,23 @@ fn a_listener_without_sasl_is_told() {
     });
 }
 
+/// AU-09: a broker that has let the client in once has SASL.
+#[test]
+fn a_refused_renewal_is_not_taken_for_a_listener_without_sasl() {
+    let versions = || Versions::new(vec![(ApiKey::SaslHandshake as i16, 0, 1)]).expect("they are in order");
+    let exchange = || Exchange::Plain(Plain::new("alice", "hunter2"));
+    let again = |_| Handshake::again(Node::bootstrap(0, "kafka", 9092), "me".into(), exchange(), versions());
+    Script::run(again, |script: &mut Test| {
+        let refused =
+            SaslHandshakeResponse { error_code: ErrorCode::ILLEGAL_SASL_STATE.0, ..SaslHandshakeResponse::default() };
+
+        answer(script, ApiKey::SaslHandshake, 1, &refused);
+
+        let text = failure(script).to_string();
+        assert!(text.contains("no renewal of the session now"), "{text}");
+    });
+}
+
 #[test]
 fn debug_does_not_show_the_password() {
     plain(|script| assert!(!format!("{:?}", script.machine()).contains("hunter2")));
