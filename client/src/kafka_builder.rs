@@ -207,6 +207,7 @@ impl KafkaBuilder {
     /// Dropping the future closes what was opened.
     pub async fn connect(self) -> Result<Kafka> {
         let bootstrap = self.validated()?;
+        self.warn_of_bare_secrets();
         #[cfg(feature = "tls")]
         let tls =
             self.tls.map(FreshTls::new).transpose().map_err(|fault| KrafkaError::config(format!("tls: {fault}")))?;
@@ -238,6 +239,18 @@ impl KafkaBuilder {
         let cluster = Cluster::start(network.clone(), rules, registry.clone(), allow_auto_create, timeout);
         first_contact(&cluster, self.bootstrap_timeout).await?;
         Ok(Kafka::new(network, cluster, environment, registry, client_id, timeout))
+    }
+
+    /// One line where a secret goes to and fro for everybody to read. Through a connector of the user's own nothing is
+    /// known of that: it may be a tunnel.
+    fn warn_of_bare_secrets(&self) {
+        #[cfg(feature = "tls")]
+        let is_readable = self.environment.is_none() && self.tls.is_none();
+        #[cfg(not(feature = "tls"))]
+        let is_readable = self.environment.is_none();
+        if let Some(secret) = self.login.as_ref().and_then(Login::bare_secret).filter(|_| is_readable) {
+            tracing::warn!(client_id = self.client_id, "{secret} goes to the brokers in plain text: use TLS with it");
+        }
     }
 
     fn validated(&self) -> Result<Vec<Node>> {

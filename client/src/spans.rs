@@ -12,6 +12,7 @@
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
+use crate::cluster::Node;
 use crate::error::{KrafkaError, Result};
 
 /// The version of OpenTelemetry's semantic conventions that the names of spans and their attributes follow.
@@ -20,6 +21,12 @@ use crate::error::{KrafkaError, Result};
 /// with all its retries; `poll` for each call that waits for records; and `commit`. A bridge such as
 /// `tracing-opentelemetry` makes spans of OpenTelemetry of them; no span tells of keys, values or headers.
 pub const OTEL_SEMCONV_VERSION: &str = "1.44.0";
+
+/// A batch goes to this broker now, perhaps not for the first time: the last is who has it in the end.
+pub(crate) fn sent_to(span: &Span, node: &Node) {
+    span.record("server.address", &*node.host);
+    span.record("server.port", node.port);
+}
 
 /// A batch is sent for the first time.
 pub(crate) fn send(client_id: &str, topic: &str, partition: i32, records: u32) -> Span {
@@ -38,6 +45,8 @@ pub(crate) fn send(client_id: &str, topic: &str, partition: i32, records: u32) -
         messaging.destination.partition.id = %partition,
         messaging.batch.message_count = records,
         messaging.kafka.offset = Empty,
+        server.address = Empty,
+        server.port = Empty,
         error.type = Empty,
     )
 }

@@ -65,6 +65,18 @@ impl Login {
     }
 }
 
+impl Login {
+    /// What everybody on the way can read, and use, where there is no TLS.
+    pub(crate) fn bare_secret(&self) -> Option<&'static str> {
+        match self {
+            Self::Plain(_) => Some("the password"),
+            Self::Bearer(_) => Some("the token"),
+            // Only proofs are sent.
+            Self::Scram(_) | Self::MskIam(_) => None,
+        }
+    }
+}
+
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

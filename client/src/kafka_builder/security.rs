@@ -10,8 +10,8 @@ use crate::tls::Tls;
 impl KafkaBuilder {
     /// Authenticates with SASL PLAIN: a user name and a password.
     ///
-    /// The password crosses the network as it is, so use it with TLS, or where the network is trusted. Default: no
-    /// authentication. Java: `sasl.mechanism=PLAIN` with `sasl.jaas.config`.
+    /// The password crosses the network as it is, so use it with TLS, or where the network is trusted; without TLS the
+    /// log warns of it once. Default: no authentication. Java: `sasl.mechanism=PLAIN` with `sasl.jaas.config`.
     pub fn sasl_plain(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
         self.login = Some(Login::Plain(Plain::new(user, password)));
         self

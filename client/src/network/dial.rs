@@ -112,6 +112,7 @@ impl Dialer {
             }
         };
         let (exchange, lent) = begun.map_or((None, None), |begun| (Some(begun.exchange), begun.lent));
+        let mechanism = exchange.as_ref().map_or("none", Exchange::mechanism);
         let stream = self.open(node, deadline).await?;
         let mut reader = FrameReader::of_stranger(self.config.max_response_size);
         let ready = self.make_ready(stream, &mut reader, node, exchange, deadline).await;
@@ -153,6 +154,7 @@ impl Dialer {
             counters: self.config.registry.broker(node.id),
         });
         self.config.registry.connections.opened.add(1);
+        tracing::debug!(%node, ?lane, mechanism, ?session, apis = shared.versions.len(), "connected");
         // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();
         tokio::spawn(driver::run(stream, reader, rules, renewal, shared.clone(), receiver));
@@ -195,7 +197,7 @@ impl Dialer {
     ) -> Result<Box<dyn Stream>, KrafkaError> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.config.tls {
-            return match timeout_at(deadline.into(), super::tls::wrap(tls, stream, &node.host)).await {
+            return match timeout_at(deadline.into(), super::tls::wrap(tls, stream, node)).await {
                 Ok(Ok(stream)) => Ok(stream),
                 Ok(Err(why)) => Err(crate::tls::explain(node, &why)),
                 Err(_) => Err(self.late(node, "no end of the TLS handshake")),

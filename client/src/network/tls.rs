@@ -6,13 +6,21 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use tokio_rustls::TlsConnector;
 
+use crate::cluster::Node;
 use crate::environment::Stream;
 use crate::tls::FreshTls;
 
-/// Shakes hands, and checks that the peer's certificate is for `host`.
-pub(super) async fn wrap(tls: &FreshTls, stream: Box<dyn Stream>, host: &str) -> io::Result<Box<dyn Stream>> {
-    let name = tls.name_of(host).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-    Ok(Box::new(TlsConnector::from(fresh_config(tls).await?).connect(name, stream).await?))
+/// Shakes hands, and checks that the peer's certificate is for the node's host.
+pub(super) async fn wrap(tls: &FreshTls, stream: Box<dyn Stream>, node: &Node) -> io::Result<Box<dyn Stream>> {
+    let name = tls.name_of(&node.host).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+    let stream = TlsConnector::from(fresh_config(tls).await?).connect(name, stream).await?;
+    let (_, session) = stream.get_ref();
+    let (version, suite) = (session.protocol_version(), session.negotiated_cipher_suite());
+    // Nothing is agreed on without both of them.
+    if let Some((version, suite)) = version.zip(suite) {
+        tracing::debug!(%node, ?version, suite = ?suite.suite(), "TLS is up");
+    }
+    Ok(Box::new(stream))
 }
 
 /// What to speak with now, from files that may have changed.

@@ -35,6 +35,11 @@ impl Versions {
         Self { features, ..self }
     }
 
+    /// How many APIs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// The features that the broker told of.
     #[cfg_attr(not(feature = "protocol"), expect(dead_code, reason = "what `krafka::protocol` offers"))]
     pub(crate) fn features(&self) -> &BrokerFeatures {

@@ -11,6 +11,7 @@ use super::delivery::{DeliveryHandle, Destination, Receipt, Settled};
 use super::identity::{Stamp, later};
 use super::memory::{Lease, OVERHEAD};
 use super::record::Record;
+use crate::cluster::Node;
 use crate::error::KrafkaError;
 
 /// What time it is. Asked as seldom as possible: it costs as much as appending a record.
@@ -183,11 +184,11 @@ impl Batch {
         self.receipt.take()
     }
 
-    /// It goes to a broker.
-    pub(super) fn sent(&mut self, client_id: &str) {
+    /// It goes to this broker.
+    pub(super) fn sent(&mut self, client_id: &str, node: &Node) {
         let records = self.count();
         if let Some(receipt) = &mut self.receipt {
-            receipt.sent(client_id, records);
+            receipt.sent(client_id, node, records);
         }
     }
 

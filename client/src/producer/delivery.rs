@@ -23,6 +23,7 @@ use tracing::Span;
 
 use super::flush::Token;
 use super::record::RecordMetadata;
+use crate::cluster::Node;
 use crate::error::{KrafkaError, Result};
 use crate::spans;
 
@@ -125,11 +126,12 @@ impl Receipt {
         &self.cell.destination
     }
 
-    /// The batch, of so many records, goes to a broker, perhaps not for the first time.
-    pub(super) fn sent(&mut self, client_id: &str, records: u32) {
+    /// The batch, of so many records, goes to this broker, perhaps not for the first time.
+    pub(super) fn sent(&mut self, client_id: &str, node: &Node, records: u32) {
         let destination = &self.cell.destination;
         let (topic, partition) = (&destination.topic, destination.partition);
-        self.span.get_or_insert_with(|| spans::send(client_id, topic, partition, records));
+        let span = self.span.get_or_insert_with(|| spans::send(client_id, topic, partition, records));
+        spans::sent_to(span, node);
     }
 
     /// Ends the duty: every record of the batch has its answer.

@@ -442,7 +442,7 @@ impl<L: Clone> Sender<L> {
                     let topic_id = partition.topic_id;
                     let destination = partition.destination.clone();
                     let Some(batch) = partition.send(number) else { continue };
-                    batch.sent(&self.settings.client_id);
+                    batch.sent(&self.settings.client_id, &peer.node);
                     size += len;
                     self.counters.add(|counters| &counters.retries, u64::from(batch.attempts > 1));
                     entries.push(Entry { slot, order: batch.order, topic_id });

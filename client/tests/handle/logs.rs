@@ -43,8 +43,9 @@ async fn what_goes_well_is_not_logged() {
     assert!(fake.history().count(ApiKey::Heartbeat) > beats + 1_000, "an hour has passed");
     let lines = log.lines(Level::TRACE);
     let closed = lines.iter().filter(|line| line.contains("connection closed")).count();
-    assert_eq!(lines.len(), closed, "idle connections alone may be spoken of: {lines:?}");
-    assert!(closed <= 6, "{closed}");
+    let made = lines.iter().filter(|line| line.contains("connected")).count();
+    assert_eq!(lines.len(), closed + made, "idle connections alone may be spoken of: {lines:?}");
+    assert!(closed <= 6 && made <= 6, "{closed} closed, {made} made");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,4 +158,37 @@ async fn too_few_connections_are_told_once() {
     let lines = log.lines(Level::WARN);
     let told: Vec<_> = lines.iter().filter(|line| line.contains("raise max_connections")).collect();
     assert!(told.len() == 1 && told[0].contains("fewer connections than brokers"), "{lines:?}");
+}
+
+/// The first question at a bank: who is spoken to, and how.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_made_is_a_line_for_debugging() {
+    let (log, _guard) = Observed::start();
+    let fake = FakeCluster::builder().nodes(1).user("alice", "hunter2").connections_max_reauth(60 * SECOND);
+    let fake = fake.start_on_pipes();
+
+    let _kafka = client(&fake).sasl_scram_sha256("alice", "hunter2").connect().await.expect("it is up");
+
+    let lines = log.lines(Level::DEBUG);
+    let made: Vec<_> = lines.iter().filter(|line| line.contains("connected")).collect();
+    assert_eq!(made.len(), 1, "{lines:?}");
+    for part in [&*fake.bootstrap(), "Control", "SCRAM-SHA-256", "session=Some(60s)", "apis="] {
+        assert!(made[0].contains(part), "{} lacks {part}", made[0]);
+    }
+}
+
+/// SCRAM sends proofs; PLAIN the password itself, which must not go through a network in the open without a word.
+#[tokio::test]
+async fn a_password_in_the_open_is_warned_of() {
+    let (log, _guard) = Observed::start();
+    let fake = FakeCluster::builder().nodes(1).user("alice", "hunter2").start().await.expect("a free port");
+    let builder = || Kafka::builder(fake.bootstrap()).client_id("shop");
+
+    builder().sasl_scram_sha512("alice", "hunter2").connect().await.expect("the password is right");
+    assert_eq!(log.lines(Level::WARN), [""; 0]);
+    builder().sasl_plain("alice", "hunter2").connect().await.expect("the password is right");
+
+    let lines = log.lines(Level::WARN);
+    assert!(lines.len() == 1 && lines[0].contains("the password goes to the brokers in plain text"), "{lines:?}");
+    assert!(!lines[0].contains("hunter2"));
 }

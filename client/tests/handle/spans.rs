@@ -55,12 +55,16 @@ async fn what_goes_and_comes_has_its_span() {
 
     let sent = observed.spans("send");
     assert_eq!(sent.len(), 1, "{sent:?}");
+    let leader = fake.bootstrap();
+    let (host, port) = leader.rsplit_once(':').expect("a host and a port");
     let batch = [
         ("messaging.operation.type", "send"),
         ("messaging.destination.name", "orders"),
         ("messaging.destination.partition.id", "0"),
         ("messaging.batch.message_count", "3"),
         ("messaging.kafka.offset", "1"),
+        ("server.address", host),
+        ("server.port", port),
     ];
     assert_has(&sent[0], ["send orders", "send", "producer"], &batch);
     let group = ("messaging.consumer.group.name", "readers");

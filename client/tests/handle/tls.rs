@@ -11,6 +11,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
+use tracing::Level;
 
 use super::assert_says;
 use super::observed::Observed;
@@ -173,6 +174,19 @@ async fn tls_wraps_any_stream() {
     accepted(config.into(), server.clone()).await;
     let (_fake, builder) = behind_tls(server);
     builder.tls_roots_pem(&authority.pem).connect().await.expect("the certificate is trusted");
+}
+
+/// TL-01: how it is spoken is told where somebody looks for it.
+#[tokio::test(start_paused = true)]
+async fn what_tls_agreed_on_is_a_line_for_debugging() {
+    let (log, _guard) = Observed::start();
+    let authority = Authority::new();
+
+    accepted(trusting(&authority), authority.issue(&host()).server(None)).await;
+
+    let lines = log.lines(Level::DEBUG);
+    let told = lines.iter().find(|line| line.contains("TLS is up")).expect("one line");
+    assert!(told.contains("version=TLSv1_3") && told.contains("suite=TLS13_"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -366,7 +380,7 @@ async fn files_that_change_are_read_again() {
     reconnect().await.expect("the old one is still there");
     folder.write("ca.pem", "nor is this one");
     reconnect().await.expect("the old one is still there");
-    let told = log.lines(tracing::Level::WARN);
+    let told = log.lines(Level::WARN);
     let told = told.iter().filter(|line| line.contains("kept the old certificates")).count();
     assert_eq!(told, 1, "and that is one line, however many connections are made meanwhile");
 
