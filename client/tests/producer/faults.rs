@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use krafka::testing::Damage;
 use krafka::{ErrorCode, KrafkaError, Record};
 use krafka_protocol::records::BatchHeader;
 use krafka_protocol::{AnyRequest, ApiKey, ProduceRequest};
@@ -440,6 +441,24 @@ async fn the_record_that_is_refused_is_told_apart_from_its_batch() {
 
     assert!(errors[1].contains("bad") && !errors[0].contains("refuses the record: bad"), "{errors:?}");
     assert!(errors[0].contains("can be sent again") && errors[0] == errors[2], "{errors:?}");
+}
+
+/// BY-10: the records are in the log, and only the answer was damaged: whoever sends them again is to know.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_decode_leaves_a_record_in_doubt() {
+    let stage = Stage::new(1).await;
+    let producer = stage.build().await;
+    producer.send(Record::new("orders", "first")).await.expect("written");
+    // The length of the list of topics, behind the frame's length and the header.
+    let damage = Damage::Flip { at: Some(9), mask: 0x7c };
+    stage.fake.when(ApiKey::Produce).times(1).after_handling().damage(damage);
+
+    let error = producer.send(Record::new("orders", "second")).await.expect_err("nobody can read the answer");
+
+    let text = error.to_string();
+    assert!(matches!(error, KrafkaError::Protocol { .. }), "{error:?}");
+    assert!(text.contains("does not decode") && text.contains("the record may have been written"), "{text}");
+    assert_eq!(stage.values(0).len(), 2, "it was");
 }
 
 /// PR-03.

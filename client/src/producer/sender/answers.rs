@@ -286,7 +286,8 @@ impl<L: Clone> Sender<L> {
                 self.retry(batch, error.clone(), possibly_written, again, now);
             } else {
                 batch.possibly_written |= possibly_written;
-                self.give_up(batch, Settled::Failed(error.clone()));
+                let error = if batch.possibly_written { doubtful(error) } else { error.clone() };
+                self.give_up(batch, Settled::Failed(error));
             }
             self.watch_age(slot);
             self.stir(slot, now);
@@ -312,6 +313,12 @@ fn by_partition(response: &ProduceResponse) -> BTreeMap<Key<'_>, &PartitionProdu
 /// What the broker said beyond the code.
 fn said(answer: &PartitionProduceResponse) -> String {
     answer.error_message.as_ref().map_or_else(String::new, |message| format!(" ({message})"))
+}
+
+/// Adds that the records may be in the log, for whoever is about to send them again.
+#[cold]
+fn doubtful(error: &KrafkaError) -> KrafkaError {
+    error.saying(format!("{error}; the record may have been written"))
 }
 
 #[cold]
