@@ -82,11 +82,11 @@ impl State {
     ) -> Result<(), Refusal> {
         let nulls: Vec<&str> = configs.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| &**name).collect();
         if !nulls.is_empty() {
-            return Err(invalid(format!("Null value not supported for : {}", nulls.join(","))));
+            return Err(invalid(format!("Null value not supported for : {}", nulls.join(", "))));
         }
         let resource = self.resource(node, resource)?;
         if resource == ResourceType::BrokerLogger {
-            return Err(invalid("Unknown resource type BROKER_LOGGER"));
+            return Err(invalid("Unknown resource type 8"));
         }
         self.overrides(node, resource, name)?;
         let mut given = Overrides::new();
@@ -116,11 +116,8 @@ impl State {
             ResourceType::Topic if name.is_empty() => Err(invalid("Default topic resources are not allowed.")),
             ResourceType::Topic => {
                 topics::validate_name(name).map_err(|text| Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, text))?;
-                let topic = self.topics.by_name(name).ok_or_else(|| {
-                    let text = format!("The topic '{name}' does not exist.");
-                    Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text)
-                })?;
-                Ok(topic.settings.given.clone())
+                // Whether there is such a topic is asked last.
+                Ok(self.topics.by_name(name).map(|topic| topic.settings.given.clone()).unwrap_or_default())
             }
             ResourceType::Broker if name.is_empty() => Ok(configs.cluster.clone()),
             ResourceType::Broker | ResourceType::BrokerLogger => match name.parse::<i32>() {
@@ -210,7 +207,13 @@ impl State {
         doing: Doing,
     ) -> Result<(), Refusal> {
         match resource {
-            ResourceType::Topic => self.check_topic_configs(&given)?,
+            ResourceType::Topic => {
+                self.check_topic_configs(&given)?;
+                if self.topics.by_name(name).is_none() {
+                    let text = format!("The topic '{name}' does not exist.");
+                    return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, text));
+                }
+            }
             ResourceType::Group => self.check_group_configs(&given)?,
             ResourceType::ClientMetrics => client_metrics::check(&given)?,
             _ => self.check_broker_configs(node, name.is_empty(), changes, &given)?,

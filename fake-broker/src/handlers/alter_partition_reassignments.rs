@@ -28,8 +28,12 @@ pub(crate) fn handle(
         return Outcome::Reply(response);
     }
     if request.topics.is_empty() {
-        // Kafka has nothing to do, and leaves the message as the schema has it: empty.
-        return Outcome::Reply(AlterPartitionReassignmentsResponse { error_message: Some(Str::default()), ..response });
+        // Kafka has nothing to do, and leaves the answer as the schema has it.
+        return Outcome::Reply(AlterPartitionReassignmentsResponse {
+            allow_replication_factor_change: true,
+            error_message: Some(Str::default()),
+            ..response
+        });
     }
     let is_late = cx.is_out_of_time(request.timeout_ms);
     if is_late {

@@ -16,6 +16,12 @@ pub(crate) fn handle(
     cx: &Context,
     request: &CreateDelegationTokenRequest,
 ) -> Outcome<CreateDelegationTokenResponse> {
+    if let (None, Some(name)) = (&request.owner_principal_type, &request.owner_principal_name)
+        && !name.is_empty()
+    {
+        // Kafka trips over a name without a type.
+        return Outcome::Reply(tripped(cx));
+    }
     let name = request.owner_principal_name.as_ref().filter(|name| !name.is_empty());
     let owner = name.map_or_else(
         || cx.principal.clone(),
@@ -47,6 +53,21 @@ pub(crate) fn handle(
         Err(code) => response.error_code = code.0,
     }
     Outcome::Reply(response)
+}
+
+fn tripped(cx: &Context) -> CreateDelegationTokenResponse {
+    let (kind, name) = (cx.principal.kind.clone(), cx.principal.name.clone());
+    CreateDelegationTokenResponse {
+        error_code: ErrorCode::UNKNOWN_SERVER_ERROR.0,
+        principal_type: kind.clone(),
+        principal_name: name.clone(),
+        token_requester_principal_type: kind,
+        token_requester_principal_name: name,
+        issue_timestamp_ms: -1,
+        expiry_timestamp_ms: -1,
+        max_timestamp_ms: -1,
+        ..CreateDelegationTokenResponse::default()
+    }
 }
 
 fn create(

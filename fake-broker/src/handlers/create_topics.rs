@@ -205,7 +205,7 @@ fn refused(topic: &CreatableTopic, (code, message): Refusal) -> CreatableTopicRe
         error_message: (!message.is_empty()).then(|| Str::from(message)),
         num_partitions: -1,
         replication_factor: -1,
-        configs: None,
+        configs: Some(Vec::new()),
         ..CreatableTopicResult::default()
     }
 }

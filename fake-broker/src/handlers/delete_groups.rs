@@ -18,7 +18,8 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteGroupsRequ
     for group_id in request.groups_names.iter().filter(|id| seen.insert(*id)) {
         let (error_code, error_message) = match delete(state, cx, group_id) {
             Ok(()) => (0, None),
-            Err(refusal) => (refusal.error.0, Some(Str::from(refusal.message))),
+            // The coordinator's own refusals come without a word.
+            Err(refusal) => (refusal.error.0, (!refusal.message.is_empty()).then(|| Str::from(refusal.message))),
         };
         results.push(DeletableGroupResult { group_id: group_id.clone(), error_code, error_message });
     }
@@ -27,10 +28,13 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteGroupsRequ
 
 fn delete(state: &mut State, cx: &Context, group_id: &Str) -> Result<(), Refusal> {
     let refused = cx.group_error(state, Operation::Delete, group_id);
-    if let Some(error) = refused.or_else(|| groups::not_coordinator(state, cx, group_id)) {
+    if let Some(error) = refused {
         return Err(Refusal::new(error, words(error)));
     }
-    state.groups.delete(group_id)?;
+    if let Some(error) = groups::not_coordinator(state, cx, group_id) {
+        return Err(Refusal::new(error, String::new()));
+    }
+    state.groups.delete(group_id).map_err(|refusal| Refusal::new(refusal.error, String::new()))?;
     state.offsets.group_deleted(group_id);
     state.pending_offsets.group_deleted(group_id);
     groups::share::group_deleted(state, group_id);

@@ -48,7 +48,8 @@ pub(crate) fn handle(
     });
     Outcome::Reply(DescribeClientQuotasResponse {
         entries: Some(entries.collect()),
-        error_message: None,
+        // As the schema has it: Kafka sets none.
+        error_message: Some(Str::default()),
         ..DescribeClientQuotasResponse::default()
     })
 }

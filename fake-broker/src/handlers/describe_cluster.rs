@@ -23,12 +23,13 @@ pub(crate) fn handle(
     match request.endpoint_type {
         BROKERS => {}
         CONTROLLERS => {
-            let text = "The request was sent to an endpoint of the wrong type.";
+            let text =
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER";
             return Outcome::Reply(failed(ErrorCode::MISMATCHED_ENDPOINT_TYPE, text));
         }
-        _ => {
-            let text = "The endpoint type is not supported.";
-            return Outcome::Reply(failed(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, text));
+        other => {
+            let text = format!("Unsupported endpoint type {other}");
+            return Outcome::Reply(failed(ErrorCode::UNSUPPORTED_ENDPOINT_TYPE, &text));
         }
     }
     let shown = state.nodes.iter().filter(|(_, node)| node.up || (node.registered && request.include_fenced_brokers));

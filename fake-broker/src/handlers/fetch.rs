@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use krafka_protocol::api::fetch::{
-    AbortedTransaction, EpochEndOffset, FetchPartition, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
-    PartitionData,
+    AbortedTransaction, EpochEndOffset, FetchPartition, FetchTopic, FetchableTopicResponse, LeaderIdAndEpoch,
+    NodeEndpoint, PartitionData,
 };
 use krafka_protocol::compression::Compression;
 use krafka_protocol::records::AbortedTxn;
@@ -73,6 +73,9 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
     if let Some(code) = cx.denied().filter(|&code| concerns_session(code)) {
         return Outcome::Reply(failed(code));
     }
+    if request.isolation_level > READ_COMMITTED || request.isolation_level < 0 {
+        return Outcome::Reply(tripped(request));
+    }
     let wanted = sessions::wanted(&request.topics, |id| state.topics.by_id(id).map(|topic| topic.name.clone()));
     let named = (request.session_id, request.session_epoch);
     let Some(sessions) = state.sessions.get_mut(&cx.node) else { return Outcome::Close };
@@ -87,7 +90,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
     let mut waiting = Waiting {
         session,
         readable: wanted.len(),
-        watched: watched(state, &wanted),
+        watched: watched(state, cx, &wanted),
         wanted,
         min_bytes: usize::try_from(request.min_bytes.min(max_bytes)).unwrap_or(0),
         max_bytes,
@@ -103,6 +106,22 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         waiting.wanted = answered.iter().map(|(wanted, _)| wanted.clone()).collect();
     }
     serve(state, cx, waiting, answered, may_wait && !is_behind)
+}
+
+/// What Kafka answers when it trips over an isolation level that it does not know.
+fn tripped(request: &FetchRequest) -> FetchResponse {
+    let code = ErrorCode::UNKNOWN_SERVER_ERROR;
+    let partition = |ask: &FetchPartition| PartitionData {
+        error_code: code.0,
+        aborted_transactions: Some(Vec::new()),
+        ..empty(ask)
+    };
+    let topic = |topic: &FetchTopic| FetchableTopicResponse {
+        topic: topic.topic.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic.partitions.iter().map(partition).collect(),
+    };
+    FetchResponse { responses: request.topics.iter().map(topic).collect(), ..failed(code) }
 }
 
 /// Looks at a waiting fetch again.
@@ -187,7 +206,7 @@ fn read_all(state: &State, cx: &Context, waiting: &Waiting) -> (Vec<(Wanted, Par
             is_behind |= partition.log.is_in_older_segment(wanted.ask.fetch_offset, replica.high_watermark);
             read(partition, replica, &wanted.ask, waiting.read_committed, room, at_least_one)
         });
-        let data = read.unwrap_or_else(|code| PartitionData { error_code: code.0, ..empty(&wanted.ask) });
+        let data = read.unwrap_or_else(|code| refused(code, &wanted.ask));
         let bytes = data.records.as_ref().map_or(0, bytes::Bytes::len);
         if bytes > 0 {
             at_least_one = false;
@@ -204,7 +223,7 @@ fn find<'a>(
     cx: &Context,
     wanted: &Wanted,
 ) -> Result<(&'a TopicSettings, &'a Partition, Replica), ErrorCode> {
-    let topic = find_topic(state, wanted);
+    let topic = find_topic(state, cx, wanted);
     // A fault may name a topic that does not exist.
     let name = topic.as_ref().map_or(&wanted.topic, |topic| &topic.name);
     if let Some(code) = cx.partition_error(state, Operation::Read, name, wanted.ask.partition) {
@@ -220,8 +239,8 @@ fn find<'a>(
     Ok((&topic.settings, partition, replica))
 }
 
-fn find_topic<'a>(state: &'a State, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {
-    if wanted.topic_id.is_zero() {
+fn find_topic<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {
+    if wanted.topic_id.is_zero() && cx.version < TOPIC_ID_VERSION {
         return state.topics.by_name(&wanted.topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     }
     state.topics.by_id(wanted.topic_id).ok_or_else(|| {
@@ -290,6 +309,14 @@ fn diverges(log: &Log, replica: Replica, ask: &FetchPartition) -> Result<Option<
     Ok((end.epoch < ask.last_fetched_epoch || end.end_offset < ask.fetch_offset).then_some(end))
 }
 
+/// The answer for a partition that is not read. Before Kafka looks at a log it tells of no aborted transactions, and of
+/// nothing behind that.
+fn refused(code: ErrorCode, ask: &FetchPartition) -> PartitionData {
+    let mut data = PartitionData { error_code: code.0, ..empty(ask) };
+    data.aborted_transactions = (sorted_out(&data) > 0).then(Vec::new);
+    data
+}
+
 /// An answer without records, as an error has it.
 fn empty(ask: &FetchPartition) -> PartitionData {
     PartitionData {
@@ -327,9 +354,9 @@ fn group(answered: Vec<(Wanted, PartitionData)>) -> Vec<FetchableTopicResponse> 
 }
 
 /// What a waiting request watches: the partitions that exist.
-fn watched(state: &State, wanted: &[Wanted]) -> Vec<WaitKey> {
+fn watched(state: &State, cx: &Context, wanted: &[Wanted]) -> Vec<WaitKey> {
     let key = |wanted: &Wanted| {
-        let topic = find_topic(state, wanted).ok()?;
+        let topic = find_topic(state, cx, wanted).ok()?;
         Some(WaitKey { topic: topic.id, partition: wanted.ask.partition })
     };
     wanted.iter().filter_map(key).collect()

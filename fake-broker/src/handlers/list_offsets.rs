@@ -108,6 +108,10 @@ fn find(
     if let Some(code) = cx.partition_error(state, Operation::Describe, name, ask.partition_index) {
         return Err(code);
     }
+    if !(0..=READ_COMMITTED).contains(&request.isolation_level) {
+        // Kafka trips over it.
+        return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+    }
     if ask.timestamp < 0 && !is_known(ask.timestamp, cx.version) {
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }

@@ -141,9 +141,6 @@ impl FetchSessions {
         ids: &mut Rng,
         now: Instant,
     ) -> i32 {
-        if answered.is_empty() {
-            return 0;
-        }
         let shard = self.next_shard;
         self.next_shard = (shard + 1) % SHARDS;
         if !self.make_room(shard, answered.len(), now) {

@@ -59,6 +59,7 @@ mod metadata;
 mod migration;
 mod mortals;
 mod no_time;
+mod oddities;
 mod offsets;
 mod old_formats;
 mod orders;

@@ -48,7 +48,7 @@ pub(crate) fn handle(
         });
     }
     let mut responses: Vec<AlterShareGroupOffsetsResponseTopic> = Vec::new();
-    for asked in &request.topics {
+    for asked in request.topics.iter().filter(|asked| !asked.partitions.is_empty()) {
         let found = state.topics.by_name(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
         let denied = cx.topic_error(state, Operation::Read, &asked.topic_name);
         let mut partitions = Vec::new();
@@ -72,6 +72,11 @@ pub(crate) fn handle(
             });
         }
         let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);
+        // A topic that comes again is answered where it came first.
+        if let Some(before) = responses.iter_mut().find(|it| found.is_some() && it.topic_id == topic_id) {
+            before.partitions.extend(partitions);
+            continue;
+        }
         responses.push(AlterShareGroupOffsetsResponseTopic {
             topic_name: asked.topic_name.clone(),
             topic_id,

@@ -63,9 +63,10 @@ fn group(
         answer.error_message = Some(Str::from_static(words(code)));
         return answer;
     }
-    // Over partitions that cannot be, and over any of a group without a name, Kafka trips.
+    // Over partitions that cannot be, and over any of a group without a name, Kafka trips: where the topic is there.
     let cannot_be = |partitions: &[i32]| partitions.is_empty() || partitions.iter().any(|&index| index < 0);
-    let mut topics = asked.topics.iter().flatten();
+    let id_of = |name: &Str| state.topics.by_name(name).map_or(Uuid::ZERO, |found| found.id);
+    let mut topics = asked.topics.iter().flatten().filter(|topic| id_of(&topic.topic_name) != Uuid::ZERO);
     if topics.any(|topic| asked.group_id.is_empty() || cannot_be(&topic.partitions)) {
         answer.error_code = ErrorCode::UNKNOWN_SERVER_ERROR.0;
         answer.error_message = Some(Str::from_static(words(ErrorCode::UNKNOWN_SERVER_ERROR)));
@@ -78,22 +79,24 @@ fn group(
     }
     answer.topics = match &asked.topics {
         Some(topics) => {
-            // Each topic is answered once; those that are not there come last.
+            // Each topic is answered once. Those that are not there come last, each time that they were asked for.
+            let (there, nowhere): (Vec<_>, Vec<_>) =
+                topics.iter().partition(|topic| id_of(&topic.topic_name) != Uuid::ZERO);
             let mut wanted: Vec<(Str, BTreeSet<i32>)> = Vec::new();
-            for topic in topics {
+            for topic in there {
                 match wanted.iter_mut().find(|(name, _)| *name == topic.topic_name) {
                     Some((_, partitions)) => partitions.extend(&topic.partitions),
                     None => wanted.push((topic.topic_name.clone(), topic.partitions.iter().copied().collect())),
                 }
             }
-            let id_of = |name: &Str| state.topics.by_name(name).map_or(Uuid::ZERO, |found| found.id);
-            wanted.sort_by_key(|(name, _)| id_of(name) == Uuid::ZERO);
-            let describe = |(name, partitions): (Str, BTreeSet<i32>)| {
+            let wanted = wanted.into_iter().map(|(name, partitions)| (name, partitions.into_iter().collect()));
+            let nowhere = nowhere.into_iter().map(|topic| (topic.topic_name.clone(), topic.partitions.clone()));
+            let describe = |(name, partitions): (Str, Vec<i32>)| {
                 let may = cx.topic_error(state, Operation::Describe, &name);
-                let (id, partitions): (_, Vec<i32>) = (id_of(&name), partitions.into_iter().collect());
+                let id = id_of(&name);
                 describe(state, &asked.group_id, name, id, &partitions, may)
             };
-            wanted.into_iter().map(describe).collect()
+            wanted.chain(nowhere).map(describe).collect()
         }
         None => {
             let kept = state.share.initialized(&asked.group_id).into_iter();
