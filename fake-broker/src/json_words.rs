@@ -1,5 +1,38 @@
 //! What is wrong with JSON that somebody wrote, in words of JSON: serde has Rust's.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads what is written again as it was read. A list of values where there is an object of names, which serde takes
+/// by their order, is refused: it is seen by what is written.
+///
+/// # Errors
+///
+/// What is wrong, in words of JSON.
+pub(crate) fn read<T: DeserializeOwned + Serialize>(json: &[u8]) -> Result<T, String> {
+    let read: T = serde_json::from_slice(json).map_err(|error| explain(&error, json))?;
+    let given: Value = serde_json::from_slice(json).map_err(|error| explain(&error, json))?;
+    let written = serde_json::to_value(&read).map_err(|error| error.to_string())?;
+    match list_for_object(&given, &written) {
+        Some(path) => Err(format!("`{}` is an object with names, not an array", path.join("."))),
+        None => Ok(read),
+    }
+}
+
+/// Where a list was given that is an object.
+fn list_for_object<'a>(given: &'a Value, written: &Value) -> Option<Vec<&'a str>> {
+    match (given, written) {
+        (Value::Array(_), Value::Object(_)) => Some(Vec::new()),
+        (Value::Object(given), Value::Object(written)) => given.iter().find_map(|(name, given)| {
+            let mut path = list_for_object(given, written.get(name)?)?;
+            path.insert(0, name);
+            Some(path)
+        }),
+        _ => None,
+    }
+}
+
 /// Says what is wrong with what was read.
 pub(crate) fn explain(error: &serde_json::Error, json: &[u8]) -> String {
     let text = error.to_string();

@@ -24,6 +24,25 @@ const NEEDS_A_CONNECTION: &[ApiKey] = &[
     ApiKey::SyncGroup,
 ];
 
+/// Why a request was not asked, in words.
+#[derive(Debug)]
+pub(crate) enum Unasked {
+    /// It is none, or none that the node speaks.
+    Wrong(String),
+    /// The node is not there.
+    NotThere(String),
+    /// Nobody answers it now.
+    Impossible(String),
+}
+
+impl From<Unasked> for String {
+    fn from(unasked: Unasked) -> Self {
+        match unasked {
+            Unasked::Wrong(words) | Unasked::NotThere(words) | Unasked::Impossible(words) => words,
+        }
+    }
+}
+
 impl State {
     /// Lets a node handle a request at once, if it can. The authorizer is not asked.
     pub(crate) fn ask(&mut self, node: i32, request: &AnyRequest, version: i16, now: Instant) -> Option<AnyResponse> {
@@ -54,31 +73,35 @@ impl State {
         version: Option<i16>,
         fields: &Json,
         now: Instant,
-    ) -> Result<AnyResponse, String> {
-        let key = api_of(api)?;
+    ) -> Result<AnyResponse, Unasked> {
+        let key = api_of(api).map_err(Unasked::Wrong)?;
         let first = self.nodes.live().find(|(_, node)| !node.paused).or_else(|| self.nodes.live().next());
-        let first = first.map(|(id, _)| id).ok_or("no node is up")?;
+        let first = first.map(|(id, _)| id).ok_or_else(|| Unasked::Impossible("no node is up".to_owned()))?;
         let asked = node.unwrap_or(first);
         self.answers(asked)?;
-        let spoken =
-            handlers::versions(self, asked, key).ok_or_else(|| format!("node {asked} does not speak {api}"))?;
+        let spoken = handlers::versions(self, asked, key)
+            .ok_or_else(|| Unasked::Wrong(format!("node {asked} does not speak {api}")))?;
         let version = version.unwrap_or(spoken.max);
         if !spoken.contains(version) {
-            return Err(format!("node {asked} speaks {api} in versions {spoken}"));
+            return Err(Unasked::Wrong(format!("node {asked} speaks {api} in versions {spoken}")));
         }
-        let request = request_of(key, version, fields)?;
+        let request = request_of(key, version, fields).map_err(Unasked::Wrong)?;
         let node = node.or_else(|| self.coordinator_for(&request, asked, version, now)).unwrap_or(asked);
         self.answers(node)?;
-        self.ask(node, &request, version, now).ok_or_else(|| format!("{api} was not answered at once"))
+        self.ask(node, &request, version, now)
+            .ok_or_else(|| Unasked::Impossible(format!("{api} was not answered at once")))
     }
 
     /// Sees that a node is there and would answer. One that the others go on without does.
-    fn answers(&self, node: i32) -> Result<(), String> {
-        self.nodes.find(node).ok_or_else(|| format!("there is no node {node}"))?;
+    fn answers(&self, node: i32) -> Result<(), Unasked> {
+        self.nodes.find(node).ok_or_else(|| Unasked::NotThere(format!("there is no node {node}")))?;
         if !self.nodes.is_running(node) {
-            return Err(format!("node {node} is not up"));
+            return Err(Unasked::Impossible(format!("node {node} is not up")));
         }
-        if self.nodes.is_paused(node) { Err(format!("node {node} is paused")) } else { Ok(()) }
+        if self.nodes.is_paused(node) {
+            return Err(Unasked::Impossible(format!("node {node} is paused")));
+        }
+        Ok(())
     }
 
     /// The coordinator of what a request is about, if that is one group or one transactional id.

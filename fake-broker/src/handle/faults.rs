@@ -6,6 +6,7 @@ use super::FakeCluster;
 use crate::faults::{Apis, Book, Node, Rule, RuleBuilder, RuleText};
 use crate::history::History;
 use crate::json_words;
+use crate::operator::Unasked;
 use crate::state::State;
 
 impl FakeCluster {
@@ -77,8 +78,7 @@ impl FakeCluster {
     ///
     /// What is wrong with it, with the name of the field.
     pub fn install_json(&self, rule: &str) -> Result<Rule, String> {
-        let text = serde_json::from_str(rule);
-        self.install(text.map_err(|error| json_words::explain(&error, rule.as_bytes()))?)
+        self.install(json_words::read(rule.as_bytes())?)
     }
 
     /// Puts a rule to work.
@@ -99,7 +99,7 @@ impl FakeCluster {
         node: Option<i32>,
         version: Option<i16>,
         fields: &Value,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, Unasked> {
         let answer = self.control(|state, now| state.request(api, node, version, fields, now))?;
         Ok(Node::of(answer.structure()).to_json())
     }

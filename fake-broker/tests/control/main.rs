@@ -251,6 +251,43 @@ async fn what_is_refused_is_named() {
     }
 }
 
+/// Fields have names: a list of their values is refused, however deep it is.
+#[tokio::test]
+async fn list_is_no_object() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start().await.expect("ports");
+    let address = fake.serve_control("127.0.0.1:0".parse().expect("an address")).await.expect("a port").to_string();
+    let cases = [
+        ("/cluster", r#"{"crash": [1]}"#, "`crash` is an object with names, not an array"),
+        ("/cluster", r#"{"move_leader": ["orders", 0, 2]}"#, "`move_leader` is an object with names, not an array"),
+        ("/cluster", r#"{"apply_retention": []}"#, "`apply_retention` is an object with names, not an array"),
+        ("/rules", r#"{"when": [], "do": "observe"}"#, "`when` is an object with names, not an array"),
+        (
+            "/rules",
+            r#"{"when": {"apis": ["Produce"]}, "do": {"hint": {"leader": [2, 5, true]}}}"#,
+            "`do.hint.leader` is an object with names, not an array",
+        ),
+        (
+            "/rules",
+            r#"{"do": {"damage": {"chunk": [1, 1]}}}"#,
+            "`do.damage.chunk` is an object with names, not an array",
+        ),
+        (
+            "/rules",
+            r#"{"do": {"change_cluster": {"crash": [1]}}}"#,
+            "`do.change_cluster.crash` is an object with names, not an array",
+        ),
+        ("/topics/orders/0/records", r#"{"value": ["eA=="]}"#, "bytes are a text, or {\"base64\": \"…\"}"),
+    ];
+    for (path, body, reason) in cases {
+        let (status, answer) = ask(&address, "POST", path, body).await;
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(status == 400 && error.starts_with(reason), "{body}: {answer}");
+    }
+    assert_eq!(fake.live_nodes(), [1, 2]);
+    let rule = r#"{"when": [], "do": "observe"}"#;
+    assert_eq!(fake.install_json(rule).expect_err(rule), "`when` is an object with names, not an array");
+}
+
 /// What Kafka would refuse changes nothing: offsets that a partition does not have, and nodes that do not answer.
 #[tokio::test]
 async fn what_cannot_be_changes_nothing() {
@@ -279,10 +316,22 @@ async fn what_cannot_be_changes_nothing() {
     }
     fake.crash(1);
     fake.pause(2);
-    for (node, reason) in [(json!(1), "node 1 is not up"), (json!(2), "node 2 is paused")] {
+    for (node, expected, reason) in [
+        (json!(1), 409, "node 1 is not up"),
+        (json!(2), 409, "node 2 is paused"),
+        (json!(7), 404, "there is no node 7"),
+    ] {
         let body = json!({"api": "Metadata", "node": node}).to_string();
         let (status, answer) = ask(&address, "POST", "/requests", &body).await;
-        assert_eq!((status, &answer["error"]), (400, &json!(reason)));
+        assert_eq!((status, &answer["error"]), (expected, &json!(reason)));
+    }
+    fake.crash(2);
+    for (body, expected, reason) in [
+        (json!({"api": "Metadata"}), 409, "no node is up"),
+        (json!({"api": "Nope"}), 400, "there is no API called `Nope`"),
+    ] {
+        let (status, answer) = ask(&address, "POST", "/requests", &body.to_string()).await;
+        assert_eq!((status, &answer["error"]), (expected, &json!(reason)));
     }
 }
 

@@ -4,17 +4,36 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use krafka_protocol::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::http::Reply;
 use crate::handle::NewRecord;
 
 /// Bytes: as text, or in base64 where they are none.
 #[derive(Deserialize)]
-#[serde(untagged, deny_unknown_fields, expecting = "bytes are a text, or {\"base64\": \"…\"}")]
+#[serde(try_from = "Value")]
 pub(super) enum Text {
     Plain(String),
     Base64 { base64: String },
 }
+
+impl TryFrom<Value> for Text {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match value {
+            Value::String(text) => Ok(Self::Plain(text)),
+            Value::Object(fields) if fields.len() == 1 => {
+                let base64 = fields.get("base64").and_then(Value::as_str).ok_or(BYTES)?;
+                Ok(Self::Base64 { base64: base64.to_owned() })
+            }
+            _ => Err(BYTES),
+        }
+    }
+}
+
+/// What bytes are.
+const BYTES: &str = "bytes are a text, or {\"base64\": \"…\"}";
 
 /// What a record is made of: all of it can be absent. It is written as `GET …/records` shows it.
 #[derive(Default, Deserialize)]

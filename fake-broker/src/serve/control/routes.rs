@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use krafka_protocol::ApiKey;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::http::{Reply, Request};
@@ -14,6 +14,7 @@ use crate::faults::{KafkaVersion, Listed, Never, Rule, RuleText, UnknownVersion}
 use crate::handle::FakeCluster;
 use crate::json_words;
 use crate::operations::Operation;
+use crate::operator::Unasked;
 
 /// How long a wait lasts that does not say.
 const PATIENCE_MS: u64 = 10_000;
@@ -137,7 +138,7 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
         ("GET", []) => Reply::ok(json!({ "bootstrap": fake.bootstrap(), "paths": PATHS })),
         ("GET", ["rules"]) => Reply::ok(fake.book().list().iter().map(rule_view).collect()),
         ("POST", ["rules"]) => {
-            let text: RuleText = body(request)?;
+            let text: RuleText = shown_body(request)?;
             let rule = fake.install(text).map_err(|reason| Reply::error(400, reason))?;
             Reply { status: 201, body: json!({ "id": rule.id() }) }
         }
@@ -167,14 +168,14 @@ pub(super) fn route(fake: FakeCluster, request: &Request) -> Result<Answer, Repl
         }
         ("GET", ["complaints"]) => Reply::ok(json!(fake.complaints())),
         ("POST", ["cluster"]) => {
-            let operation: Operation = body(request)?;
+            let operation: Operation = shown_body(request)?;
             fake.change(&operation).map_err(|reason| Reply::error(409, reason))?;
             Reply::ok(json!({}))
         }
         ("POST", ["requests"]) => {
             let RequestBody { api, node, version, fields } = body(request)?;
             let answer = fake.request(&api, node, version, &fields);
-            Reply::ok(answer.map_err(|reason| Reply::error(400, reason))?)
+            Reply::ok(answer.map_err(|reason| Reply::error(status_of(&reason), String::from(reason)))?)
         }
         ("GET", ["nodes"]) => Reply::ok(fake.look(views::nodes)),
         ("POST", ["nodes"]) => {
@@ -336,6 +337,23 @@ pub(super) fn body<T: DeserializeOwned>(request: &Request) -> Result<T, Reply> {
         return Err(Reply::error(400, "expected an object, found an array"));
     }
     serde_json::from_slice(body).map_err(|error| Reply::error(400, json_words::explain(&error, body)))
+}
+
+/// Reads a body as [`body`] does, of what can be shown again: in all of it, fields have names.
+fn shown_body<T: DeserializeOwned + Serialize>(request: &Request) -> Result<T, Reply> {
+    // For what is empty or a list as a whole.
+    let _: Value = body(request)?;
+    let body: &[u8] = if request.body.is_empty() { b"{}" } else { &request.body };
+    json_words::read(body).map_err(|reason| Reply::error(400, reason))
+}
+
+/// The status of a request that nobody was asked.
+fn status_of(reason: &Unasked) -> u16 {
+    match reason {
+        Unasked::Wrong(_) => 400,
+        Unasked::NotThere(_) => 404,
+        Unasked::Impossible(_) => 409,
+    }
 }
 
 pub(super) fn query<T: std::str::FromStr>(request: &Request, name: &str) -> Result<Option<T>, Reply> {
