@@ -70,8 +70,8 @@ impl State {
     pub(crate) fn append(&mut self, topic: Uuid, index: i32, batch: &Batch, now: Instant) -> Option<Appended> {
         let (now_ms, limit) = (self.clock.millis(now), self.replica_lag_time_max());
         let found = self.topics.by_id_mut(topic)?;
-        let partition = found.partitions.get_mut(usize::try_from(index).ok()?)?;
-        let appended = partition.append(batch, &found.settings, now_ms, now);
+        let (partition, settings) = found.led_mut().nth(usize::try_from(index).ok()?)?;
+        let appended = partition.append(batch, settings, now_ms, now);
         if let Some(due) = partition.arm_shrink(limit, now) {
             self.timers.set(due, Timer::ShrinkIsr { topic, partition: index });
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::state::State;
 use crate::timers::{Timer, TimerId};
+use crate::topics::Topic;
 
 /// Kafka's `log.initial.task.delay.ms`: when retention comes first.
 const INITIAL_DELAY: Duration = Duration::from_secs(30);
@@ -67,9 +68,9 @@ impl State {
     /// Compacts the logs that are dirty enough. The cleaner sees to the retention of compacted topics, too.
     fn clean_logs(&mut self, now: Instant) {
         let now_ms = self.clock.millis(now);
-        for topic in self.topics.iter_mut().filter(|topic| topic.settings.compacted) {
-            for partition in &mut topic.partitions {
-                partition.log.clean_if_dirty(&topic.settings, now_ms);
+        for (partition, settings) in self.topics.iter_mut().flat_map(Topic::led_mut) {
+            if settings.compacted {
+                partition.log.clean_if_dirty(settings, now_ms);
             }
         }
         self.expire(now, |is_compacted| is_compacted);
@@ -80,9 +81,9 @@ impl State {
         let now_ms = self.clock.millis(now);
         let Some(id) = self.topics.by_name(topic).map(|topic| topic.id) else { return false };
         let Some(topic) = self.topics.by_id_mut(id) else { return false };
-        let found = usize::try_from(index).ok().and_then(|index| topic.partitions.get_mut(index));
-        let Some(partition) = found else { return false };
-        partition.log.clean_now(&topic.settings, now_ms);
+        let found = usize::try_from(index).ok().and_then(|index| topic.led_mut().nth(index));
+        let Some((partition, settings)) = found else { return false };
+        partition.log.clean_now(settings, now_ms);
         true
     }
 
@@ -90,10 +91,11 @@ impl State {
     fn expire(&mut self, now: Instant, concerns: impl Fn(bool) -> bool) {
         let now_ms = self.clock.millis(now);
         let mut changed = Vec::new();
-        for topic in self.topics.iter_mut().filter(|topic| concerns(topic.settings.compacted)) {
-            for (index, partition) in (0_i32..).zip(&mut topic.partitions) {
-                if partition.log.expire(&topic.settings, now_ms) {
-                    changed.push((topic.id, index));
+        for topic in self.topics.iter_mut() {
+            let id = topic.id;
+            for (index, (partition, settings)) in (0_i32..).zip(topic.led_mut()) {
+                if concerns(settings.compacted) && partition.log.expire(settings, now_ms) {
+                    changed.push((id, index));
                 }
             }
         }

@@ -150,6 +150,7 @@ impl State {
 
     /// Creates a topic whose name is new and valid, with the replicas of each partition given, and what is set for it.
     pub(crate) fn add_topic_on(&mut self, name: Str, assignments: Vec<Vec<i32>>, given: Overrides) -> Uuid {
+        let own_settings = self.own_topic_settings(&given);
         let settings = self.topic_settings(given);
         let id = self.ids.uuid();
         let live = self.nodes.live_ids();
@@ -160,7 +161,7 @@ impl State {
         };
         let partitions = assignments.into_iter().map(|replicas| Partition::new(replicas, &live, rules)).collect();
         let internal = coordinators::is_internal(&name);
-        self.topics.insert(Topic { id, name, internal, settings, partitions });
+        self.topics.insert(Topic { id, name, internal, settings, own_settings, partitions });
         self.mind_followers(None);
         id
     }

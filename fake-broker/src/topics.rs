@@ -18,6 +18,9 @@ pub(crate) struct Topics {
     ids: BTreeMap<Str, Uuid>,
 }
 
+/// The settings of a topic on single nodes.
+pub(crate) type OwnSettings = BTreeMap<i32, TopicSettings>;
+
 /// A topic.
 #[derive(Clone, Debug)]
 pub(crate) struct Topic {
@@ -25,6 +28,8 @@ pub(crate) struct Topic {
     pub(crate) name: Str,
     pub(crate) internal: bool,
     pub(crate) settings: TopicSettings,
+    /// The settings on the nodes that have values of their own for what the topic inherits.
+    pub(crate) own_settings: OwnSettings,
     pub(crate) partitions: Vec<Partition>,
 }
 
@@ -111,9 +116,24 @@ impl Topic {
         self.partitions.extend(assignments.into_iter().map(|replicas| Partition::new(replicas, live, rules)));
     }
 
+    /// The settings by which a node goes.
+    pub(crate) fn settings_on(&self, node: Option<i32>) -> &TopicSettings {
+        on(&self.settings, &self.own_settings, node)
+    }
+
+    /// The partitions, each with the settings by which its leader goes.
+    pub(crate) fn led_mut(&mut self) -> impl Iterator<Item = (&mut Partition, &TopicSettings)> {
+        let Self { settings, own_settings, partitions, .. } = self;
+        partitions.iter_mut().map(|partition| {
+            let settings = on(settings, own_settings, partition.leader);
+            (partition, settings)
+        })
+    }
+
     /// Goes by other settings from now on.
-    pub(crate) fn set_settings(&mut self, settings: TopicSettings) {
+    pub(crate) fn set_settings(&mut self, settings: TopicSettings, own_settings: OwnSettings) {
         self.settings = settings;
+        self.own_settings = own_settings;
         for partition in &mut self.partitions {
             let min_insync_replicas = self.settings.min_insync_replicas;
             partition.set_rules(Rules { min_insync_replicas, ..partition.rules() });
@@ -124,6 +144,10 @@ impl Topic {
     pub(crate) fn indexed(&self) -> impl Iterator<Item = (i32, &Partition)> {
         (0_i32..).zip(&self.partitions)
     }
+}
+
+fn on<'a>(settings: &'a TopicSettings, own: &'a OwnSettings, node: Option<i32>) -> &'a TopicSettings {
+    node.and_then(|node| own.get(&node)).unwrap_or(settings)
 }
 
 /// Whether two names are one to Kafka's metrics: they differ only in dots and underscores.

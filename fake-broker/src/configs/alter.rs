@@ -224,9 +224,10 @@ impl State {
         match resource {
             ResourceType::Topic => {
                 if let Some(id) = self.topics.by_name(name).map(|topic| topic.id) {
+                    let own_settings = self.own_topic_settings(&given);
                     let settings = self.topic_settings(given);
                     if let Some(topic) = self.topics.by_id_mut(id) {
-                        topic.set_settings(settings);
+                        topic.set_settings(settings, own_settings);
                     }
                 }
             }
@@ -239,7 +240,10 @@ impl State {
                 self.configs.cluster = given;
                 self.broker_configs_changed();
             }
-            _ => keep(&mut self.configs.brokers, node, given),
+            _ => {
+                keep(&mut self.configs.brokers, node, given);
+                self.broker_configs_changed();
+            }
         }
         Ok(())
     }

@@ -272,11 +272,40 @@ mod tests {
 
     use super::*;
     use crate::builder::FakeClusterBuilder;
-    use crate::configs::alter::{Change, Doing, SET};
+    use crate::configs::alter::{Change, DELETE, Doing, SET};
 
     #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
     fn some_time() -> Instant {
         Instant::now()
+    }
+
+    /// What is set for one broker is how the logs are kept that it leads, and those alone.
+    #[test]
+    fn value_of_one_broker_acts_on_what_it_leads() {
+        let built = FakeClusterBuilder::default().nodes(2).topic("orders", 2);
+        let now = some_time();
+        let mut cluster = built.build_machine(now);
+        cluster.control(now, |state| {
+            let set = |name: &str, value: &str| Change { name: name.into(), operation: SET, value: Some(value.into()) };
+            let changes = [set("log.retention.ms", "5000"), set("log.cleanup.policy", "compact,delete")];
+            state.alter_configs(2, 4, "2", &changes, Doing::CarryOut).expect("a valid change");
+        });
+
+        let topic = cluster.state().topics.by_name("orders").expect("a topic");
+        let led: Vec<_> = topic.partitions.iter().map(|partition| topic.settings_on(partition.leader)).collect();
+        assert_eq!((led[0].retention_ms, led[0].compacted), (604_800_000, false));
+        assert_eq!((led[1].retention_ms, led[1].compacted), (5_000, true));
+
+        cluster.control(now, |state| {
+            let changes = ["log.retention.ms", "log.cleanup.policy"].map(|name| Change {
+                name: name.into(),
+                operation: DELETE,
+                value: None,
+            });
+            state.alter_configs(2, 4, "2", &changes, Doing::CarryOut).expect("a valid change");
+        });
+        let topic = cluster.state().topics.by_name("orders").expect("a topic");
+        assert!(topic.own_settings.is_empty());
     }
 
     /// What 4.4.0 tells with `log.retention.hours=1` in its file.

@@ -7,9 +7,10 @@
 //!     set by an administrator, at run time         │ set by the builder
 //! ```
 //!
-//! What differs from Kafka on purpose: what a topic or a group inherits is the same on all brokers (a value that was
-//! set for one broker only is shown, and acts on no topic); configs act where something here depends on them, the
-//! others are validated, kept and shown.
+//! What differs from Kafka on purpose: a partition has one log here, which goes by the values of its leader, where in
+//! Kafka each replica's goes by its own broker's. What the controller decides by (`min.insync.replicas`,
+//! `unclean.leader.election.enable`), and what groups inherit, is the same on all brokers. Configs act where something
+//! here depends on them, the others are validated, kept and shown.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use crate::faults::KafkaVersion;
 use crate::state::State;
+use crate::topics::OwnSettings;
 
 pub(crate) mod alter;
 pub(crate) mod broker;
@@ -142,21 +144,35 @@ impl State {
         TopicSettings::new(given, |name| self.inherited_by_topics(name))
     }
 
+    /// The settings of the same topic on the nodes that have values of their own.
+    pub(crate) fn own_topic_settings(&self, given: &Overrides) -> OwnSettings {
+        let nodes = self.configs.brokers.keys();
+        nodes
+            .map(|node| (*node, TopicSettings::new(given.clone(), |name| self.inherited_on(Some(*node), name))))
+            .collect()
+    }
+
     /// What a topic has where nothing was set for it.
     pub(crate) fn inherited_by_topics(&self, name: &str) -> Option<Str> {
+        self.inherited_on(None, name)
+    }
+
+    /// What a topic has on a node, or on those without values of their own.
+    fn inherited_on(&self, node: Option<i32>, name: &str) -> Option<Str> {
         let version = self.cluster_version();
         // What the cluster's version does not have acts as in the newest one that has it.
         let newest = || topic_table::TOPIC.iter().rev().find(|config| config.name == name);
         let config = of_topic(name, version).or_else(newest)?;
-        let of_broker = config.synonym.and_then(|synonym| self.value_above_default(synonym));
+        let of_broker = config.synonym.and_then(|synonym| self.value_above_default(node, synonym));
         of_broker.or_else(|| config.default.map(Str::from_static))
     }
 
-    /// What was set for all brokers, at run time or when the cluster was built. Times have several names, with units of
-    /// their own.
-    fn value_above_default(&self, name: &str) -> Option<Str> {
+    /// What was set for a broker, or for all, at run time or when the cluster was built. Times have several names, with
+    /// units of their own.
+    fn value_above_default(&self, node: Option<i32>, name: &str) -> Option<Str> {
+        let own = node.and_then(|node| self.configs.brokers.get(&node));
         broker::spellings(name).find_map(|(name, factor)| {
-            let value = self.configs.cluster.get(name).cloned();
+            let value = own.and_then(|own| own.get(name)).or_else(|| self.configs.cluster.get(name)).cloned();
             let value = value.or_else(|| self.config.static_values().get(name).cloned())?;
             match factor {
                 1 => Some(value),
@@ -178,18 +194,19 @@ impl State {
     /// What a group has where nothing was set for it.
     pub(crate) fn inherited_by_groups(&self, name: &str) -> Option<Str> {
         let config = group_table::GROUP.iter().find(|config| config.name == name)?;
-        let of_broker = config.synonym.and_then(|synonym| self.value_above_default(synonym));
+        let of_broker = config.synonym.and_then(|synonym| self.value_above_default(None, synonym));
         of_broker.or_else(|| config.default.map(Str::from_static))
     }
 
-    /// Lets all topics see what changed for all brokers.
+    /// Lets all topics see what changed for brokers.
     pub(crate) fn broker_configs_changed(&mut self) {
         let ids: Vec<_> = self.topics.iter().map(|topic| topic.id).collect();
         for id in ids {
             let Some(given) = self.topics.by_id(id).map(|topic| topic.settings.given.clone()) else { continue };
+            let own_settings = self.own_topic_settings(&given);
             let settings = self.topic_settings(given);
             if let Some(topic) = self.topics.by_id_mut(id) {
-                topic.set_settings(settings);
+                topic.set_settings(settings, own_settings);
             }
         }
     }

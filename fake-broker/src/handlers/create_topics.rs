@@ -65,7 +65,7 @@ fn create(
     }
     let (assignments, given) = plan(state, topic)?;
 
-    let configs = describe(state, cx, &given);
+    let configs = describe(state, &given);
     let num_partitions = i32::try_from(assignments.len()).unwrap_or(i32::MAX);
     let replicas = assignments.first().map_or(0, Vec::len);
     quotas::check_mutation(state, cx, assignments.len(), STRICT_QUOTA_VERSION)?;
@@ -186,15 +186,16 @@ fn configs(state: &State, topic: &CreatableTopic) -> Result<Overrides, Refusal> 
     Ok(given)
 }
 
-/// The configs of a topic as Kafka shows them.
-fn describe(state: &State, cx: &Context, given: &Overrides) -> Vec<CreatableTopicConfigs> {
-    let described = state.describe_topic_configs(cx.node, given).into_iter().map(|entry| CreatableTopicConfigs {
-        name: entry.name,
-        value: entry.value,
-        read_only: entry.is_read_only,
-        config_source: entry.source as i8,
-        is_sensitive: entry.is_sensitive,
-    });
+/// The configs of a topic as the controller sees them, which makes it.
+fn describe(state: &State, given: &Overrides) -> Vec<CreatableTopicConfigs> {
+    let described =
+        state.describe_topic_configs(state.nodes.controller(), given).into_iter().map(|entry| CreatableTopicConfigs {
+            name: entry.name,
+            value: entry.value,
+            read_only: entry.is_read_only,
+            config_source: entry.source as i8,
+            is_sensitive: entry.is_sensitive,
+        });
     described.collect()
 }
 

@@ -231,12 +231,12 @@ fn find<'a>(
     }
     let topic = topic?;
     let partition = leadership::find(topic, wanted.ask.partition)?;
-    leadership::check_epoch(partition, wanted.ask.current_leader_epoch)?;
+    leadership::check_epoch(partition, cx.node, wanted.ask.current_leader_epoch)?;
     if cx.version < FOLLOWER_VERSION {
         leadership::check_leader(partition, cx.node)?;
     }
     let replica = partition.replica(cx.node).ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
-    Ok((&topic.settings, partition, replica))
+    Ok((topic.settings_on(Some(cx.node)), partition, replica))
 }
 
 fn find_topic<'a>(state: &'a State, cx: &Context, wanted: &Wanted) -> Result<&'a Topic, ErrorCode> {

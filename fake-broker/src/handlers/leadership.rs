@@ -11,11 +11,14 @@ pub(crate) fn find(topic: &Topic, index: i32) -> Result<&Partition, ErrorCode> {
     topic.partition(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
 }
 
-/// Checks the leader epoch that a client believes in; -1 means that it does not say.
+/// Checks the leader epoch that a client of `node` believes in; -1 means that it does not say.
 ///
-/// Kafka checks the epoch before it checks who leads, so that a client that is behind learns that first.
-pub(crate) fn check_epoch(partition: &Partition, current_leader_epoch: i32) -> Result<(), ErrorCode> {
-    if current_leader_epoch < 0 || current_leader_epoch == partition.leader_epoch {
+/// Kafka checks the epoch before it checks who leads, so that a client that is behind learns that first. A node without
+/// a replica has nothing to compare it with.
+pub(crate) fn check_epoch(partition: &Partition, node: i32, current_leader_epoch: i32) -> Result<(), ErrorCode> {
+    if !partition.replicas.contains(&node) {
+        Err(ErrorCode::NOT_LEADER_OR_FOLLOWER)
+    } else if current_leader_epoch < 0 || current_leader_epoch == partition.leader_epoch {
         Ok(())
     } else if current_leader_epoch < partition.leader_epoch {
         Err(ErrorCode::FENCED_LEADER_EPOCH)

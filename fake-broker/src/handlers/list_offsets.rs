@@ -117,7 +117,7 @@ fn find(
     }
     let topic = state.topics.by_name(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     let partition = leadership::find(topic, ask.partition_index)?;
-    leadership::check_epoch(partition, ask.current_leader_epoch)?;
+    leadership::check_epoch(partition, cx.node, ask.current_leader_epoch)?;
     if request.replica_id != DEBUGGING_REPLICA {
         leadership::check_leader(partition, cx.node)?;
     }

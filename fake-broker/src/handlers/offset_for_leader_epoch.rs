@@ -41,7 +41,7 @@ fn find(state: &State, cx: &Context, topic: &str, ask: &OffsetForLeaderPartition
     }
     let topic = state.topics.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     let partition = leadership::find(topic, ask.partition)?;
-    leadership::check_epoch(partition, ask.current_leader_epoch)?;
+    leadership::check_epoch(partition, cx.node, ask.current_leader_epoch)?;
     leadership::check_leader(partition, cx.node)?;
     Ok(partition.log.end_of_epoch(ask.leader_epoch))
 }

@@ -228,8 +228,8 @@ fn append(
         return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
     }
     let named = format!("{}-{}", topic.name, data.index);
-    let batch =
-        batch_rules::check(&topic.settings, batch, &named, cx.wall_ms).map_err(|error| refuse(topic, data, error))?;
+    let batch = batch_rules::check(topic.settings_on(Some(cx.node)), batch, &named, cx.wall_ms)
+        .map_err(|error| refuse(topic, data, error))?;
 
     let id = topic.id;
     let log_start_offset = partition.log.start_offset();

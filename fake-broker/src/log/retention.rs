@@ -53,3 +53,43 @@ fn newest_ms(segment: &[Stored]) -> Option<i64> {
     let newest = segment.iter().map(|batch| batch.max_timestamp).max()?;
     if newest >= 0 { Some(newest) } else { segment.iter().map(|batch| batch.written_ms).max() }
 }
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::compression::Compressor;
+    use krafka_protocol::records::{Batch, BatchBuilder};
+
+    use super::*;
+
+    /// A log of four segments with one record each, of which two are committed.
+    fn half_committed(settings: &TopicSettings) -> Log {
+        let mut log = Log::default();
+        log.begin_epoch(0);
+        for _ in 0..4 {
+            let mut builder = BatchBuilder::new();
+            builder.try_append::<&str, &str>(1, None, Some(b"v"), &[]).expect("there is room");
+            let bytes = builder.seal(&mut Compressor::none()).expect("a batch").bytes();
+            log.append(&Batch::new(bytes).expect("a batch"), settings, 1);
+        }
+        log.raise_high_watermark(2);
+        log
+    }
+
+    /// What not all replicas have is not old, however old it is, and not too much.
+    #[test]
+    fn nothing_goes_that_is_not_committed() {
+        let by_age = TopicSettings { segment_bytes: 1, retention_ms: 10, ..TopicSettings::default() };
+        let by_size = TopicSettings { segment_bytes: 1, retention_bytes: 0, ..TopicSettings::default() };
+        for settings in [by_age, by_size] {
+            let mut log = half_committed(&settings);
+
+            assert!(log.expire(&settings, 1_000));
+            assert_eq!((log.start_offset(), log.end_offset()), (2, 4));
+            assert!(!log.expire(&settings, 1_000));
+
+            log.raise_high_watermark(4);
+            assert!(log.expire(&settings, 1_000));
+            assert_eq!((log.start_offset(), log.end_offset()), (4, 4));
+        }
+    }
+}

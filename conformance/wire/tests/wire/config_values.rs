@@ -3,10 +3,10 @@
 use krafka_fake_broker::{KafkaVersion, SecurityProtocol};
 use krafka_protocol::Str;
 
-use crate::configs::{BROKER, SET, TOPIC, change, config, describe, refusal};
+use crate::configs::{BROKER, DELETE, SET, TOPIC, change, config, describe, refusal};
 use crate::records::{batch, error, produce};
 use crate::secured;
-use crate::target::run;
+use crate::target::{run, run_on_three};
 
 /// A value that is a number is named as Java writes it; one that is none, as it came.
 #[test]
@@ -128,5 +128,38 @@ fn authorizer_is_told_as_it_is_in_the_file() {
         assert!(users.read_only && users.is_sensitive);
         let synonyms: Vec<_> = users.synonyms.iter().map(|s| (&*s.name, s.value.as_deref(), s.source)).collect();
         assert_eq!(synonyms, [("super.users", None, 4)]);
+    });
+}
+
+/// FI-11e. What is set for one broker acts where that one leads, and is told by that one alone.
+#[test]
+fn value_of_one_broker_acts_where_it_leads() {
+    run_on_three(async |target| {
+        let topics = [target.topic_on(&[1, 2]).await, target.topic_on(&[2, 1]).await];
+        let mut wires = [target.node(1).await, target.node(2).await];
+        // A little less than the default, so that other tests of the same cluster notice nothing.
+        let (name, most) = ("message.max.bytes", "1048500");
+        let set = refusal(&mut wires[0], BROKER, "1", vec![change(name, SET, Some(most))]).await;
+        assert_eq!(set, ("NONE", String::new()));
+
+        let mut seen = Vec::new();
+        for (wire, topic) in wires.iter_mut().zip(&topics) {
+            let (fits, large) = ("x".repeat(1_048_300), "x".repeat(1_048_480));
+            assert_eq!(error(produce(wire, topic, batch(&[&fits])).await.error_code), "NONE");
+            let told = config(wire, TOPIC, &topic.name, "max.message.bytes").await;
+            let synonyms: Vec<_> =
+                told.synonyms.iter().map(|s| (s.value.clone().unwrap_or_default(), s.source)).collect();
+            let refused = error(produce(wire, topic, batch(&[&large])).await.error_code);
+            seen.push((told.value.unwrap_or_default(), told.config_source, synonyms, refused));
+        }
+        let unset = refusal(&mut wires[0], BROKER, "1", vec![change(name, DELETE, None)]).await;
+        assert_eq!(unset, ("NONE", String::new()));
+
+        let (own, default) = ((Str::from(most), 2), (Str::from("1048588"), 5));
+        assert_eq!(seen[0], (own.0.clone(), 2, vec![own, default.clone()], "MESSAGE_TOO_LARGE"));
+        assert_eq!(seen[1], (default.0.clone(), 5, vec![default], "NONE"));
+        // It acts no more when it is gone.
+        let large = "x".repeat(1_048_480);
+        assert_eq!(error(produce(&mut wires[0], &topics[0], batch(&[&large])).await.error_code), "NONE");
     });
 }

@@ -24,7 +24,7 @@ const CLIENT_METRICS: i8 = 16;
 const GROUP: i8 = 32;
 
 pub(crate) const SET: i8 = 0;
-const DELETE: i8 = 1;
+pub(crate) const DELETE: i8 = 1;
 const APPEND: i8 = 2;
 const SUBTRACT: i8 = 3;
 

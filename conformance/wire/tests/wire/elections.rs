@@ -214,3 +214,22 @@ fn session_is_fenced_as_its_partitions_are() {
         assert_eq!(error(only(healed).error_code), "NONE", "it is a follower now");
     });
 }
+
+/// LE-28. A node without a replica has no epoch to compare with: it does not lead, whatever one believes.
+#[test]
+fn who_has_no_replica_compares_no_epochs() {
+    run_on_three(async |target| {
+        let topic = target.topic_on(&[2, 3]).await;
+        let mut wire = target.node(1).await;
+        for believed in [-1, 0, 5] {
+            let told = only(wire.call(fetch(&topic, 0, believed, -1), 12).await);
+            assert_eq!(error(told.error_code), "NOT_LEADER_OR_FOLLOWER", "{believed}");
+            let told = offset(&mut wire, &topic, -1, believed).await;
+            assert_eq!(error(told.error_code), "NOT_LEADER_OR_FOLLOWER", "{believed}");
+            let partition = OffsetForLeaderPartition { current_leader_epoch: believed, ..Default::default() };
+            let topics = vec![OffsetForLeaderTopic { topic: topic.name.clone(), partitions: vec![partition] }];
+            let told = wire.call(OffsetForLeaderEpochRequest { replica_id: -1, topics }, 4).await.topics.remove(0);
+            assert_eq!(error(told.partitions[0].error_code), "NOT_LEADER_OR_FOLLOWER", "{believed}");
+        }
+    });
+}

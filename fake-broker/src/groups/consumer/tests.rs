@@ -88,7 +88,14 @@ impl Run {
         for (name, partitions) in TOPICS {
             let partitions = (0..partitions).map(|_| Partition::new(vec![1], &[1].into(), RULES)).collect();
             let settings = TopicSettings::default();
-            topics.insert(Topic { id: ids.uuid(), name: name.into(), internal: false, settings, partitions });
+            topics.insert(Topic {
+                id: ids.uuid(),
+                name: name.into(),
+                internal: false,
+                settings,
+                own_settings: BTreeMap::new(),
+                partitions,
+            });
         }
         let group = ConsumerGroup::new(version);
         Self { config: Config::default(), topics, nodes, group, now: some_time(), actors: BTreeMap::new() }

@@ -300,3 +300,37 @@ fn acquire_part(
     }
     acquired
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::persister::Kept;
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { max_delivery_count: 5, lock_duration: Duration::from_secs(30), max_record_locks: 60 };
+
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    fn until() -> Instant {
+        Instant::now() + LIMITS.lock_duration
+    }
+
+    /// FI-08c. `share.partition.max.record.locks`: whatever a member asks for, no more records are out than that, and
+    /// the next one gets none before some are answered for.
+    #[test]
+    fn no_more_records_are_locked_than_a_partition_may_have() {
+        let read: Vec<_> = (0..20).map(|batch| Extent { base: batch * 10, last: batch * 10 + 9 }).collect();
+        for is_strict in [false, true] {
+            let mut partition = SharePartition::load(&Kept::new(1, 0), 0, 0);
+            let lock = Lock { member: Str::from("m"), until: until() };
+            let wish = Wish { lock, max_records: 200, batch_size: 200, is_strict };
+
+            let got = partition.acquire(&wish, 0, &read, &LIMITS);
+
+            assert_eq!(got.iter().map(Acquired::len).sum::<i64>(), 60, "strict: {is_strict}");
+            assert!(!partition.can_acquire(&LIMITS));
+            assert_eq!(partition.acquire(&wish, 60, &read[6..], &LIMITS), [], "strict: {is_strict}");
+        }
+    }
+}
