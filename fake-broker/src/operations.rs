@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Cluster;
 use crate::coordinators::{self, CoordinatorKind};
 use crate::faults::{KafkaVersion, RuleText, millis};
+use crate::groups::share;
 use crate::handlers::delete_records::HIGH_WATERMARK;
 use crate::listeners::SecurityProtocol;
 use crate::nodes::{Advertised, Node};
@@ -201,11 +202,13 @@ impl Cluster {
         match operation {
             Operation::Crash { node, durability } => {
                 known(&self.state, *node)?;
+                share::node_died(&mut self.state, *node);
                 self.disconnect(*node, now);
                 self.state.crash(*node, *durability, now);
             }
             Operation::RemoveNode { node } => {
                 known(&self.state, *node)?;
+                share::node_died(&mut self.state, *node);
                 self.disconnect(*node, now);
                 self.state.node_died(*node, now);
                 self.state.nodes.remove(*node);

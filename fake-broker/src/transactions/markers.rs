@@ -1,9 +1,14 @@
 //! The end of a transaction reaches its partitions: a marker in each log, and the offsets of groups that wait for it.
 //!
-//! A coordinator decides first and tells the partitions then. A partition without a leader, or with fewer replicas in
-//! sync than it must have, is told when that is over; one that is gone needs not be told. Until all are, the
-//! transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for
+//! A coordinator decides first and tells the partitions then. A partition whose leader is out of reach, or with fewer
+//! replicas in sync than it must have, is told when that is over; one that is gone needs not be told. Until all are,
+//! the transaction is about to end. A leader that has the marker is told, though its replicas may not have it yet, for
 //! which Kafka waits.
+//!
+//! A partition without any leader is told when it has one, up to Kafka 4.2. Since 4.3 it is never told, as if it were
+//! gone, and the transaction is over without it: its readers of committed records wait there for ever. That is a fault
+//! of Kafka's (`KRaftMetadataCache.getPartitionLeaderEndpoint` finds nothing where it used to find nobody), which
+//! clients meet.
 //!
 //! Kafka answers EndTxn when it has decided, and tells the partitions then: who goes on at once is nearly always told
 //! CONCURRENT_TRANSACTIONS, for some milliseconds, and asks again. Here the partitions are told before the answer is
@@ -16,6 +21,7 @@ use krafka_protocol::{ErrorCode, Str};
 use super::Transactions;
 use super::transaction::TransactionState;
 use crate::coordinators::{CoordinatorKind, OFFSETS_TOPIC, log};
+use crate::faults::KafkaVersion;
 use crate::log::producers::Marker;
 use crate::state::State;
 
@@ -58,13 +64,14 @@ pub(crate) fn tell(state: &mut State, id: &Str, now: Instant) {
         coordinator_epoch: coordinator.leader_epoch,
         version: transaction.protocol().level(),
     };
+    let forgets_leaderless = state.version_of(coordinator_node) >= KafkaVersion::V4_3;
     let partitions = transaction.partitions().clone();
     let told: Vec<_> = partitions
         .into_iter()
         .filter(|(topic, index)| {
             let leader = state.topics.partition(topic, *index).and_then(|partition| partition.leader);
             !leader.is_some_and(|leader| state.are_apart(leader, coordinator_node))
-                && is_told(state, &marker, topic, *index, now)
+                && is_told(state, &marker, topic, *index, forgets_leaderless, now)
         })
         .collect();
 
@@ -122,9 +129,17 @@ pub(crate) fn write(
 }
 
 /// Whether a partition needs not be told any more.
-fn is_told(state: &mut State, marker: &Marker, topic: &Str, index: i32, now: Instant) -> bool {
+fn is_told(
+    state: &mut State,
+    marker: &Marker,
+    topic: &Str,
+    index: i32,
+    forgets_leaderless: bool,
+    now: Instant,
+) -> bool {
     match write(state, marker, topic, index, now) {
         Ok(()) | Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => true,
+        Err(ErrorCode::NOT_LEADER_OR_FOLLOWER) => forgets_leaderless,
         Err(_) => false,
     }
 }

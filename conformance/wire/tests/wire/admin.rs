@@ -21,6 +21,7 @@ use krafka_protocol::api::list_partition_reassignments::ListPartitionReassignmen
 use krafka_protocol::api::update_features::{FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse};
 use krafka_protocol::{AddRaftVoterRequest, ErrorCode, RemoveRaftVoterRequest, Str, UnregisterBrokerRequest, Uuid};
 
+use crate::mortals::{comes, partition, run_on_mortals};
 use crate::records::error;
 use crate::target::{Target, Topic, Wire, on_fake, run, run_on_three};
 
@@ -228,15 +229,15 @@ fn held_reassignments_are_listed_and_cancelled() {
 /// A reassignment to a node that is down ends when that is up.
 #[test]
 fn reassignment_waits_for_its_nodes() {
-    on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
+    run_on_mortals(async |target, nodes| {
         let Topic { name, .. } = target.topic_on(&[1]).await;
         let mut wire = target.node(1).await;
-        fake.crash(3);
+        nodes.crash(3).await;
 
         assert_eq!(reassign(&mut wire, &name, 0, Some(&[3])).await.0, "NONE");
-        assert_eq!(replicas_are(&mut wire, &name, &[3, 1]).await, (1, 0));
-        fake.restart(3);
-        assert_eq!(replicas_are(&mut wire, &name, &[3]).await, (3, 1));
+        assert_eq!(replicas_are(&mut wire, &name, &[3, 1]).await.0, 1);
+        nodes.restart(3).await;
+        assert_eq!(replicas_are(&mut wire, &name, &[3]).await.0, 3);
     });
 }
 
@@ -281,18 +282,15 @@ fn preferred_leader_is_elected() {
 }
 
 #[test]
-fn unclean_election_takes_a_replica_that_is_not_in_sync() {
-    on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
+fn preferred_leader_that_is_not_in_sync_is_not_available() {
+    run_on_mortals(async |target, nodes| {
         let Topic { name, .. } = target.topic_on(&[2, 3]).await;
         let mut wire = target.node(1).await;
-        fake.crash(3);
-        fake.crash(2);
-        fake.restart(3);
-        assert_eq!(fake.leader(&name, 0), None);
+        nodes.crash(2).await;
+        comes(3, async || partition(&mut wire, &name).await.leader_id).await;
 
         assert_eq!(elect(&mut wire, 0, &name, 0).await, ("NONE", "PREFERRED_LEADER_NOT_AVAILABLE"));
-        assert_eq!(elect(&mut wire, 1, &name, 0).await, ("NONE", "NONE"));
-        assert_eq!(fake.leader(&name, 0), Some(3));
+        assert_eq!(elect(&mut wire, 1, &name, 0).await, ("NONE", "ELECTION_NOT_NEEDED"));
     });
 }
 
@@ -505,16 +503,16 @@ fn unknown_brokers_and_voters_are_refused() {
 
 #[test]
 fn broker_that_is_gone_can_be_forgotten() {
-    on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
+    run_on_mortals(async |target, nodes| {
+        let Topic { name, .. } = target.topic_on(&[1, 2]).await;
         let mut wire = target.node(1).await;
-        fake.crash(3);
+        nodes.crash(3).await;
 
         assert_eq!(error(wire.call(UnregisterBrokerRequest { broker_id: 3 }, 0).await.error_code), "NONE");
         let again = wire.call(UnregisterBrokerRequest { broker_id: 3 }, 0).await;
         assert_eq!(error(again.error_code), "BROKER_ID_NOT_REGISTERED");
-        let Topic { name, .. } = target.topic_on(&[1, 2]).await;
         assert_eq!(reassign(&mut wire, &name, 0, Some(&[3])).await.0, "INVALID_REPLICA_ASSIGNMENT");
-        fake.restart(3);
+        nodes.restart(3).await;
         assert_eq!(reassign(&mut wire, &name, 0, Some(&[3])).await.0, "NONE");
     });
 }

@@ -60,20 +60,3 @@ fn full_group_refuses_newcomers() {
         assert_eq!(member.error(member.full()).await, "NONE");
     });
 }
-
-#[test]
-fn group_outlives_its_coordinator() {
-    on_fake(FakeCluster::builder().nodes(3).topic("t", 3), async |target, fake| {
-        let group = target.fresh("group");
-        let mut member = Consumer { topics: vec!["t".into()], ..Consumer::new(&target, &group, &[]).await };
-        member.join().await;
-        let next = fake.coordinator(&group) % 3 + 1;
-
-        fake.move_coordinator(&group, next);
-        assert_eq!(member.error(member.brief()).await, "NOT_COORDINATOR");
-        member.wire = target.node(next).await;
-        assert_eq!(member.error(member.holding()).await, "NONE");
-
-        assert_eq!(member.size(), 3);
-    });
-}

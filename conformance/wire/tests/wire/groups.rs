@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use krafka_fake_broker::{FakeCluster, GroupState};
+use krafka_fake_broker::FakeCluster;
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::join_group::JoinGroupRequest;
 use krafka_protocol::api::leave_group::{LeaveGroupRequest, MemberIdentity};
@@ -444,32 +444,6 @@ fn every_request_of_a_group_goes_to_its_coordinator() {
         let mut moved = target.coordinator(&leader.group).await;
         std::mem::swap(&mut moved, &mut follower.wire);
         assert_eq!(follower.heartbeat().await, ErrorCode::NONE, "the rebalance is forgotten, the members are not");
-    });
-}
-
-/// GC-30: one step of it.
-#[test]
-fn group_survives_its_coordinator() {
-    on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
-        let (mut leader, mut follower) = pair(&target).await;
-        let (group, generation) = (leader.group.clone(), leader.generation);
-        let first = fake.coordinator(&group);
-
-        fake.crash(first);
-
-        assert!(leader.wire.is_closed().await);
-        assert_ne!(fake.coordinator(&group), first);
-        let view = fake.group(&group).expect("it was written");
-        assert_eq!((view.state, view.generation, view.members.len()), (GroupState::Stable, generation, 2));
-        (leader.wire, follower.wire) = (target.to(&group, &fake).await, target.to(&group, &fake).await);
-        assert_eq!(leader.heartbeat().await, ErrorCode::NONE);
-        assert_eq!(follower.sync(&[]).await.assignment, "other half");
-
-        tokio::time::sleep(Duration::from_secs(29)).await;
-        assert_eq!(leader.heartbeat().await, ErrorCode::NONE);
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let view = fake.group(&group).expect("there is one left");
-        assert_eq!(view.state, GroupState::PreparingRebalance, "the sessions run anew from the crash on");
     });
 }
 

@@ -28,6 +28,7 @@ mod coverage;
 mod delegation_tokens;
 mod delete_records;
 mod elections;
+mod failovers;
 mod faults;
 mod faults_absurd;
 mod faults_answers;

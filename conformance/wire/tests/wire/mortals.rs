@@ -21,7 +21,7 @@ const MORTALS: &str = "KRAFKA_MORTALS";
 /// with the same. A node that is silent is given up on after the first, and a replica that lags is out of sync after
 /// the second.
 pub(crate) const SETTINGS: [(&str, &str); 2] =
-    [("broker.session.timeout.ms", "6000"), ("replica.lag.time.max.ms", "3000")];
+    [("broker.session.timeout.ms", "8000"), ("replica.lag.time.max.ms", "3000")];
 
 /// The nodes: 1 to 4. Those of a real cluster are brokers only, so that somebody still decides when all of them are
 /// down.

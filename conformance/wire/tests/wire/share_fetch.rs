@@ -474,30 +474,6 @@ fn the_wrong_node_names_the_leader() {
     });
 }
 
-/// SH-08: a new leader knows what was acknowledged and how often the rest was delivered, but not who had it.
-#[test]
-fn a_new_leader_knows_what_was_kept() {
-    on_fake(FakeCluster::builder().nodes(3).replication_factor(3), async |target, fake| {
-        let group = Str::from_static("share");
-        let topic = target.topic(1).await;
-        let mut member = ShareMember::reading(&target, &group, &topic, "m1").await;
-        written(&mut target.connect().await, &topic, batch(&["a", "b", "c", "d"])).await;
-        assert_eq!(member.poll_until().await, [(0, 3, 1)]);
-        assert_eq!(member.acknowledge(&[(0, 3, &[ACCEPT, RELEASE, ACCEPT, RENEW])]).await, "NONE");
-        assert_eq!(member.poll_until().await, [(1, 1, 2)]);
-
-        fake.move_leader(&topic.name, 0, 2);
-        let old = member.acknowledge(&[(3, 3, &[ACCEPT])]).await;
-        member.leader = target.node(2).await;
-        member.session_epoch = 0;
-        let new = member.poll_until().await;
-
-        assert_eq!(old, "UNKNOWN_TOPIC_OR_PARTITION");
-        // Of the last record nothing was ever written.
-        assert_eq!(new, [(1, 1, 2), (3, 3, 1)]);
-    });
-}
-
 /// A rule for a topic also finds the fetches within a session, which name it no more.
 #[test]
 fn rule_for_a_topic_finds_fetches_within_a_session() {

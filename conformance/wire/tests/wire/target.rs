@@ -423,12 +423,6 @@ impl Target {
         }
     }
 
-    /// Connects to a group's coordinator when the first of the bootstrap servers may be down.
-    pub(crate) async fn to(&self, group: &str, fake: &FakeCluster) -> Wire {
-        let (host, port) = fake.address(fake.coordinator(group)).expect("a node");
-        self.connect_to(&host, port).await
-    }
-
     /// Connects to a transactional id's coordinator.
     pub(crate) async fn transaction_coordinator(&self, transactional_id: &Str) -> Wire {
         self.find(1, transactional_id).await

@@ -133,48 +133,6 @@ fn transaction_outlives_its_coordinators() {
     });
 }
 
-/// Nobody decides for a coordinator that is dead; the next one ends what it had decided.
-#[test]
-fn crash_of_the_coordinator_ends_nothing() {
-    on_fake(FakeCluster::builder().nodes(2).replication_factor(2), async |target, fake| {
-        let topic = target.topic_on(&[1]).await;
-        let mut producer = Producer::new(&target).await;
-        fake.move_transaction_coordinator(&producer.name, 2);
-        find_again(&target, &mut producer).await;
-        producer.add(&topic.name, &[0]).await;
-        producer.send(PLAIN_PRODUCE, &topic, 0, &["v"]).await.expect("appended");
-
-        fake.crash(2);
-        find_again(&target, &mut producer).await;
-        assert_eq!(state(&fake, &producer), TransactionState::Ongoing);
-        assert_eq!(producer.ends(PLAIN_END, true).await, "NONE");
-        assert_eq!(committed_values(&mut producer.broker, &topic).await, ["v"]);
-    });
-}
-
-/// A partition without a leader is told when it has one.
-#[test]
-fn markers_wait_for_a_leader() {
-    on_fake(FakeCluster::builder().nodes(2), async |target, fake| {
-        let (here, there) = (target.topic_on(&[1]).await, target.topic_on(&[2]).await);
-        let mut producer = Producer::new(&target).await;
-        fake.move_transaction_coordinator(&producer.name, 1);
-        find_again(&target, &mut producer).await;
-        producer.add(&here.name, &[0]).await;
-        producer.add(&there.name, &[0]).await;
-        producer.send(PLAIN_PRODUCE, &here, 0, &["v"]).await.expect("appended");
-        fake.crash(2);
-
-        assert_eq!(producer.ends(PLAIN_END, true).await, "NONE");
-        let view = fake.transaction(&producer.name).expect("it was used");
-        assert_eq!((view.state, view.partitions), (TransactionState::PrepareCommit, vec![(there.name.clone(), 0)]));
-        assert_eq!(committed_values(&mut producer.broker, &here).await, ["v"], "where the marker is");
-
-        fake.restart(2);
-        assert_eq!(state(&fake, &producer), TransactionState::CompleteCommit);
-    });
-}
-
 /// TX-03.
 #[test]
 fn coordinator_that_is_loading_says_so() {

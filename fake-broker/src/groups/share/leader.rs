@@ -132,6 +132,13 @@ pub(crate) fn close_connection(state: &mut State, node: i32, connection: Connect
     }
 }
 
+/// A node dies: whose connections break then are not those of members who went, and it takes nothing back from them.
+pub(crate) fn node_died(state: &mut State, node: i32) {
+    if let Some(sessions) = state.share.sessions.get_mut(&node) {
+        sessions.clear();
+    }
+}
+
 fn leads(state: &State, node: i32, topic: Uuid, partition: i32) -> bool {
     let found = state.topics.by_id(topic).and_then(|topic| topic.partition(partition));
     found.is_some_and(|partition| partition.leader == Some(node))

@@ -32,8 +32,8 @@ pub(crate) use batch::{Lock, RecordState};
 pub(crate) use dead_letters::bury_all;
 pub(crate) use group::{Beat, JOIN_EPOCH, LEAVE_EPOCH, Member, ShareGroup, no_member};
 pub(crate) use leader::{
-    acknowledge, close_connection, close_session, forget_partition, leader_changed, load, locks_changed, switched_off,
-    topic_deleted,
+    acknowledge, close_connection, close_session, forget_partition, leader_changed, load, locks_changed, node_died,
+    switched_off, topic_deleted,
 };
 pub(crate) use persister::{Kept, Persister, ShareKey, StateBatch};
 pub(crate) use sessions::{FINAL_EPOCH, Holder, INITIAL_EPOCH, ShareSessions, Wanted};
