@@ -16,7 +16,7 @@ const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
 
 /// The nodes that there are.
-const ALL: std::ops::RangeInclusive<i32> = 1..=4;
+const ALL: [i32; 4] = [1, 2, 3, 4];
 
 /// Who coordinates a key, as this node says. A coordinator may have to be found first.
 async fn coordinator(wire: &mut Wire, key_type: i8, key: &Str) -> i32 {
@@ -34,7 +34,7 @@ async fn coordinator(wire: &mut Wire, key_type: i8, key: &Str) -> i32 {
 /// Kills the coordinator of a key, and returns the number of the next one, with a node that is neither.
 async fn bereave(target: &Target, nodes: &Mortals, key_type: i8, key: &Str) -> (i32, i32) {
     let first = coordinator(&mut target.node(1).await, key_type, key).await;
-    let witness = ALL.find(|node| *node != first).expect("there are others");
+    let witness = ALL.into_iter().find(|node| *node != first).expect("there are others");
     nodes.crash(first).await;
     let mut wire = target.node(witness).await;
     loop {
@@ -109,7 +109,7 @@ async fn in_transaction(target: &Target, topics: usize) -> (Producer, Vec<(i32, 
     let mut producer = Producer::new(target).await;
     let by = coordinator(&mut target.node(1).await, TRANSACTION, &producer.name).await;
     let mut led = Vec::new();
-    for node in ALL.filter(|node| *node != by).take(topics) {
+    for node in ALL.into_iter().filter(|node| *node != by).take(topics) {
         led.push((node, target.topic_on(&[node]).await));
     }
     producer.broker = target.node(led[0].0).await;
@@ -190,7 +190,7 @@ fn markers_for_a_partition_without_a_leader_wait_or_are_lost() {
         let loses = target.version().await >= KafkaVersion::V4_3;
         let (mut producer, led) = in_transaction(&target, 1).await;
         let (node, topic) = &led[0];
-        let witness = ALL.rev().find(|other| other != node).expect("there are others");
+        let witness = ALL.into_iter().rev().find(|other| other != node).expect("there are others");
         let mut wire = target.node(witness).await;
         nodes.crash(*node).await;
         comes(-1, async || partition(&mut wire, &topic.name).await.leader_id).await;
