@@ -170,11 +170,11 @@ impl KafkaBuilder {
     /// To each broker there is one for metadata and administration, one for producers, and one for each consumer's
     /// fetches; to the coordinator of a group two more for each member. At the limit the one that was idle for longest
     /// makes room. If none is idle, a request goes over another connection to the same broker, and may have to wait
-    /// there behind half a second of long poll; those of a rebalance do not, as everything else would wait for the
-    /// whole group then. If there is none to this broker, whoever has had a connection for a second gives it up once
-    /// its requests are answered, and the brokers take turns: with fewer connections than brokers everything works, and
-    /// slowly. Until then a call fails with an error that can be retried, which producers and consumers do; the log
-    /// warns of it.
+    /// there behind a long poll, which is short then (50 ms); those of a rebalance do not, as all else would wait for
+    /// the whole group then. If there is none to this broker, whoever has had a connection for 40 ms gives it up
+    /// once its requests are answered, and the brokers take turns: with fewer connections than brokers everything
+    /// works, slowly, and up to 20 connections are made in a second; the log warns of it. Who gets no turn within ten
+    /// seconds fails with an error that can be retried, which producers and consumers do.
     ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {

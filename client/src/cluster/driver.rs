@@ -1,6 +1,7 @@
 //! The task that keeps the view of the cluster: runs the [`Refresher`] and the [`Coordinators`] side by side.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::snapshot::{Node, Snapshot};
 use crate::drive::{self, Work};
 use crate::error::{KrafkaError, ProtocolErrorKind};
 use crate::metrics::Registry;
-use crate::network::{Lane, Network, Waiter};
+use crate::network::{Lane, Network, Waiter, is_no_room, no_room};
 
 /// How long one broker may think about a question that any other could answer as well. One that hangs must not hold up
 /// all that depends on the answer for a whole request timeout.
@@ -82,7 +83,7 @@ impl Machine for View {
         match input {
             Input::Refresher(input) => self.refresher.handle(input, now),
             Input::Coordinators(input) => {
-                if matches!(input, coordinators::Input::Answered { result: Err(_), .. }) {
+                if matches!(&input, coordinators::Input::Answered { result: Err(error), .. } if !is_no_room(error)) {
                     // A broker that cannot be asked may be gone for good: whether others are there is the refresher's
                     // to find out, down to the bootstrap servers.
                     self.refresher.handle(refresher::Input::Doubted { topics: Vec::new() }, now);
@@ -193,7 +194,13 @@ impl Asking {
         if patience >= self.request_timeout {
             return asked.await;
         }
-        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
+        let mut asked = pin!(asked);
+        tokio::time::timeout(patience, asked.as_mut()).await.unwrap_or_else(|_| {
+            // Looked at while it is still waited: whoever gives up leaves the queue.
+            if self.network.is_waiting_for(node, Lane::Control) {
+                let why = format!("max_connections left no room for one to {node} within {patience:?}");
+                return Err(no_room(what, why));
+            }
             Err(KrafkaError::timeout(format!("{what} at {node}: no answer within {patience:?}; asking another broker")))
         })
     }

@@ -25,6 +25,7 @@ use crate::backoff::Backoff;
 use crate::error::KrafkaError;
 use crate::limits::MAX_WAITERS;
 use crate::metrics::Registry;
+use crate::network::is_no_room;
 use crate::rng::Rng;
 
 /// Kafka's `retry.backoff.ms` and `retry.backoff.max.ms`.
@@ -298,6 +299,7 @@ impl<W> Refresher<W> {
             }
             Ok(answer) if ErrorCode(answer.error_code).is_ok() => unaware(node),
             Ok(answer) => KrafkaError::broker(ErrorCode(answer.error_code), format!("fetching metadata from {node}")),
+            Err(error) if is_no_room(&error) => return self.postponed(fetching, error, now),
             Err(error) => error,
         };
         let code = match &failure {
@@ -324,6 +326,20 @@ impl<W> Refresher<W> {
             self.failed(fetching, now);
         } else {
             self.ask(fetching);
+        }
+    }
+
+    /// Nobody was asked, as `max_connections` left no room: that is no failure of any broker, and asked is anew.
+    #[cold]
+    fn postponed(&mut self, fetching: Fetching<W>, why: KrafkaError, now: Instant) {
+        tracing::debug!(%why, "metadata have to wait");
+        self.last_failure = Some(why);
+        self.not_before = Some(now + RETRY.delay(0, &mut self.rng));
+        for want in fetching.wants {
+            match want.waiter {
+                Some(_) => self.wanted.push(want),
+                None => self.doubted(want.topics),
+            }
         }
     }
 

@@ -167,7 +167,10 @@ impl ConsumerBuilder {
 
     /// How long a broker may wait for `fetch_min_bytes` before it answers.
     ///
-    /// It costs no latency: what arrives is sent at once. Default: 500 ms. Java: `fetch.max.wait.ms`.
+    /// It costs no latency: what arrives is sent at once. Where others wait for the connection, because
+    /// [`max_connections`](crate::KafkaBuilder::max_connections) is low, it is at most 50 ms.
+    ///
+    /// Default: 500 ms. Java: `fetch.max.wait.ms`.
     pub fn fetch_max_wait(mut self, wait: Duration) -> Self {
         self.fetch_max_wait = finite(wait);
         self

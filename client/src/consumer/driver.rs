@@ -32,6 +32,9 @@ const TOPIC_IDS_SINCE: i16 = 10;
 /// How much longer than the rebalance timeout a parked JoinGroup or SyncGroup may take, as in the Java client.
 const REBALANCE_GRACE: Duration = Duration::from_secs(5);
 
+/// How long a broker may park a fetch where `max_connections` lets others wait for its connection.
+const SHORT_WAIT_MS: i32 = 50;
+
 /// How long a broker may take to hear that a fetch session is over. To wait longer helps nobody.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -84,7 +87,11 @@ fn carry_out(
         Action::FollowCluster { since } => {
             work.start(async move { Input::ClusterChanged(to.cluster.changed(since).await) });
         }
-        Action::Fetch { node, request } => work.start(async move {
+        Action::Fetch { node, mut request } => work.start(async move {
+            if to.network.is_scarce() {
+                // Others wait for this connection, or for one in its place.
+                request.max_wait_ms = request.max_wait_ms.min(SHORT_WAIT_MS);
+            }
             let timeout = to.request_timeout + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
             let answer = to.in_version(node, Lane::Fetch(to.owner), request, timeout, session::in_version).await;
             answer.iter().for_each(|answer| shared.counters.fetched(answer));

@@ -58,6 +58,18 @@ pub(crate) fn lost(what: &str, node: &Node, kind: io::ErrorKind, why: impl Into<
     KrafkaError::network(format!("{what} at {node}"), io::Error::new(kind, why.into()))
 }
 
+/// Every connection that the user allows is in use, and none of them is to the broker that is meant.
+#[cold]
+pub(crate) fn no_room(what: &str, why: String) -> KrafkaError {
+    KrafkaError::network(what, io::Error::new(io::ErrorKind::QuotaExceeded, why))
+}
+
+/// Whether a broker was not asked because there was no room for a connection: that says nothing of the broker. No
+/// operating system says this of a socket.
+pub(crate) fn is_no_room(error: &KrafkaError) -> bool {
+    matches!(error, KrafkaError::Network(error) if error.kind() == io::ErrorKind::QuotaExceeded)
+}
+
 /// No answer came in time.
 #[cold]
 pub(crate) fn late(what: &str, node: &Node, after: Duration) -> KrafkaError {

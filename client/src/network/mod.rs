@@ -48,7 +48,7 @@ use self::channel::{Input, Queued};
 pub(crate) use self::destination::Destination;
 pub(crate) use self::dial::NetworkConfig;
 use self::driver::{Outcome, Typed};
-pub(crate) use self::error::CallError;
+pub(crate) use self::error::{CallError, is_no_room, no_room};
 #[cfg(feature = "protocol")]
 pub use self::features::BrokerFeatures;
 use self::pool::Pool;
@@ -114,12 +114,24 @@ impl Network {
     /// A usable connection to a broker: the one there is, or a new one.
     ///
     /// Callers that want the same new connection share one attempt, bounded by the connect timeout. After a failed
-    /// attempt the address is left alone for a while; a call in that time fails at once with the attempt's error.
+    /// attempt the address is left alone for a while; a call in that time fails at once with the attempt's error. Where
+    /// `max_connections` leaves no room they wait for their turn, at most for ten seconds.
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the attempt: others may wait for it, and the next caller will.
     pub(crate) async fn connection(&self, node: &Node, lane: Lane) -> Result<Connection, CallError> {
         self.pool.connection(node, lane).await
+    }
+
+    /// Whether requests wait for those of others, because `max_connections` is low, or did so not long ago: what need
+    /// not hold a connection for long should not.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.pool.is_scarce()
+    }
+
+    /// Whether somebody waits for a connection to a broker because `max_connections` leaves no room for one.
+    pub(crate) fn is_waiting_for(&self, node: &Node, lane: Lane) -> bool {
+        self.pool.is_waiting_for(node, lane)
     }
 
     /// How bad a choice a broker is for a request that any can serve; the lowest is the best.

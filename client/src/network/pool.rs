@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ use tokio::sync::oneshot;
 
 use super::destination::Destination;
 use super::dial::{Dialer, NetworkConfig};
-use super::error::CallError;
-use super::slots::{Action, Input, Key, Refusal, Slots, Slotted};
+use super::error::{CallError, no_room};
+use super::slots::{Action, Input, Key, LOOK, Refusal, Slots, Slotted};
 use super::{Connection, Lane};
 use crate::cluster::Node;
 use crate::drive;
@@ -27,12 +28,21 @@ type Waiter = oneshot::Sender<Result<Connection, CallError>>;
 pub(super) struct Pool {
     slots: Mutex<Slots<Connection, Waiter, CallError>>,
     dialer: Dialer,
+    max_connections: usize,
+    /// Whether a task looks for room, for those who wait. Changed only with the slots locked.
+    is_looking: AtomicBool,
     /// When it was last told that there are too few connections.
     told_full: Mutex<Option<Instant>>,
 }
 
 /// What happens again within this time is one line.
 const SERIES: Duration = Duration::from_secs(60);
+
+impl super::Waiter for Waiter {
+    fn is_abandoned(&self) -> bool {
+        self.is_closed()
+    }
+}
 
 impl Slotted for Connection {
     fn is_closed(&self) -> bool {
@@ -51,7 +61,14 @@ impl Slotted for Connection {
 impl Pool {
     pub(super) fn new(config: NetworkConfig) -> Self {
         let slots = Mutex::new(Slots::new(config.max_connections, config.seed));
-        Self { slots, dialer: Dialer::new(config), told_full: Mutex::default() }
+        let max_connections = config.max_connections;
+        Self {
+            slots,
+            max_connections,
+            dialer: Dialer::new(config),
+            is_looking: AtomicBool::new(false),
+            told_full: Mutex::default(),
+        }
     }
 
     pub(super) async fn connection(self: &Arc<Self>, node: &Node, lane: Lane) -> Result<Connection, CallError> {
@@ -66,6 +83,14 @@ impl Pool {
 
     pub(super) fn cost(&self, node: &Node, lane: Lane) -> u64 {
         self.with_slots(|slots| slots.cost(node, lane, drive::now()))
+    }
+
+    pub(super) fn is_scarce(&self) -> bool {
+        self.with_slots(|slots| slots.is_scarce(drive::now()))
+    }
+
+    pub(super) fn is_waiting_for(&self, node: &Node, lane: Lane) -> bool {
+        self.with_slots(|slots| slots.is_waiting_for(&Key::new(node, lane)))
     }
 
     pub(super) fn destination(&self) -> &Destination {
@@ -97,35 +122,49 @@ impl Pool {
     }
 
     fn handle(self: &Arc<Self>, input: Input<Connection, Waiter, CallError>) {
-        let actions = self.with_slots(|slots| {
+        let (actions, must_look) = self.with_slots(|slots| {
             let now = drive::now();
             slots.handle(input, now);
-            std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>()
+            let actions = std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>();
+            (actions, slots.is_waiting() && !self.is_looking.swap(true, Ordering::Relaxed))
         });
+        if must_look {
+            self.tell_full();
+            tokio::spawn(self.clone().look());
+        }
         for action in actions {
             match action {
                 Action::Dial { key, node } => self.dial(key, node),
                 // A waiter that is gone leaves the connection to the next.
                 Action::Give { waiter, connection } => drop(waiter.send(Ok(connection))),
-                Action::Refuse { waiter, refusal } => {
-                    if let Refusal::Full { max_connections } = refusal {
-                        self.tell_full(max_connections);
-                    }
-                    drop(waiter.send(Err(explain(refusal))));
-                }
+                Action::Refuse { waiter, refusal } => drop(waiter.send(Err(explain(refusal)))),
                 Action::Retire(connection) => connection.retire(),
                 Action::Leave(connection) => connection.leave(),
             }
         }
     }
 
+    /// Looks for room as long as somebody waits for it.
+    async fn look(self: Arc<Self>) {
+        let ends = || {
+            self.with_slots(|slots| {
+                self.is_looking.store(slots.is_waiting(), Ordering::Relaxed);
+                !slots.is_waiting()
+            })
+        };
+        while !ends() {
+            drive::sleep_until(Some(drive::now() + LOOK)).await;
+            self.handle(Input::Looked);
+        }
+    }
+
     #[cold]
-    fn tell_full(&self, max_connections: usize) {
+    fn tell_full(&self) {
         let now = drive::now();
         let mut told = self.told_full.lock().unwrap_or_else(PoisonError::into_inner);
         if told.replace(now).is_none_or(|last| last + SERIES < now) {
             tracing::warn!(
-                max_connections,
+                max_connections = self.max_connections,
                 "there are fewer connections than brokers to talk to, which take turns now: raise max_connections"
             );
         }
@@ -169,19 +208,20 @@ fn panicked(node: &Node, panicked: Panicked) -> KrafkaError {
 fn explain(refusal: Refusal<CallError>) -> CallError {
     match refusal {
         Refusal::Failed(error) => error,
-        Refusal::Full { max_connections } => CallError::unsent(KrafkaError::network(
+        Refusal::Full { max_connections, waited } => CallError::unsent(no_room(
             "opening a connection",
-            io::Error::new(
-                io::ErrorKind::QuotaExceeded,
-                format!(
-                    "all {max_connections} connections that max_connections allows are in use, and none of them is to \
-                     this broker: raise it, or try again"
-                ),
+            format!(
+                "all {max_connections} connections that max_connections allows were in use for {waited:?}, and none of \
+                 them was to this broker: raise it, or try again"
             ),
         )),
         Refusal::Crowded => CallError::unsent(KrafkaError::network(
             "opening a connection",
             io::Error::new(io::ErrorKind::WouldBlock, "too many callers wait for it already"),
+        )),
+        Refusal::Released => CallError::unsent(KrafkaError::network(
+            "opening a connection",
+            io::Error::new(io::ErrorKind::NotConnected, "it was given up by who began to open it: try again"),
         )),
         Refusal::Closed => closed(),
     }

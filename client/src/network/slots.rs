@@ -12,8 +12,9 @@
 //! **The cap.** Where there is no room, the connection that was idle for longest makes some; where none is idle, a lane
 //! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
 //! soon as there is room, and nothing of it is on its way, so that its requests stay in order. Where there is none to
-//! the broker, whoever has had a connection for longest gives it up after its answers, and those who were refused get
-//! one in turn (see `turns.rs`).
+//! the broker it waits for its turn (see `turns.rs`): connections that are idle make room at once, and of those that
+//! are kept busy the one that was had for longest is given up after its answers. As nobody says when a connection has
+//! become idle, [`Input::Looked`] is to come every [`LOOK`] while somebody waits.
 
 mod turns;
 
@@ -24,8 +25,8 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
-use self::turns::{TURN, Turns};
-use super::Lane;
+use self::turns::{GRACE, PACE, PATIENCE, TURN, Turns};
+use super::{Lane, Waiter};
 use crate::backoff::Backoff;
 use crate::cluster::Node;
 use crate::limits::MAX_WAITERS;
@@ -36,6 +37,9 @@ const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::fro
 
 /// A failure this long ago is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// How often to look for room while somebody waits for it.
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 
 /// Slots that need no sweeping.
 const FEW: usize = 16;
@@ -91,6 +95,8 @@ pub(crate) enum Input<C, W, E> {
     Moved { nodes: BTreeMap<i32, Arc<Node>> },
     /// One more will use a lane that several share.
     Held { lane: Lane },
+    /// Somebody waits: is there room by now?
+    Looked,
     /// One less will use these lanes.
     Released { lanes: Vec<Lane> },
     /// The client is closing.
@@ -117,10 +123,12 @@ pub(crate) enum Action<C, W, E> {
 pub(crate) enum Refusal<E> {
     /// The attempt failed, now or within the backoff before.
     Failed(E),
-    /// All connections that the user allows are in use.
-    Full { max_connections: usize },
+    /// All connections that the user allows were in use for all of this time.
+    Full { max_connections: usize, waited: Duration },
     /// Too many callers wait for the same connection.
     Crowded,
+    /// Who began the attempt needs it no more. Others may have waited for the same.
+    Released,
     /// The client was closed.
     Closed,
 }
@@ -133,8 +141,6 @@ enum Slot<C, W> {
         since: Instant,
         used: Instant,
     },
-    /// Given up for others. It counts until its last request is done.
-    Leaving(C),
     /// The connection of another lane. It does not count.
     Borrowed(C),
 }
@@ -156,7 +162,11 @@ pub(crate) struct Slots<C, W, E> {
     /// How many use a lane, where more than one may.
     users: BTreeMap<Lane, usize>,
     fallbacks: u64,
-    turns: Turns,
+    turns: Turns<W>,
+    /// Given up for others. They count until their last request is done.
+    leaving: Vec<C>,
+    /// When a connection was given up for another last.
+    given_up: Option<Instant>,
     /// With so many slots the closed ones are looked for: a walk through all of them at each attempt would take as many
     /// steps as the square of their number.
     sweep_at: usize,
@@ -165,7 +175,7 @@ pub(crate) struct Slots<C, W, E> {
     actions: VecDeque<Action<C, W, E>>,
 }
 
-impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
+impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     pub(crate) fn new(max_connections: usize, seed: u64) -> Self {
         Self {
             max_connections,
@@ -174,6 +184,8 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             users: BTreeMap::new(),
             fallbacks: 0,
             turns: Turns::default(),
+            leaving: Vec::new(),
+            given_up: None,
             sweep_at: FEW,
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
@@ -183,7 +195,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     /// The usable connection of a slot, if there is one. What most look-ups need.
     pub(crate) fn ready(&mut self, key: &Key, now: Instant) -> Option<C> {
-        if self.is_outgrown(key, now) {
+        if self.is_outgrown(key) {
             self.slots.remove(key);
         }
         match self.slots.get_mut(key)? {
@@ -193,6 +205,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             }
             Slot::Borrowed(connection) if !connection.is_closed() => {
                 self.fallbacks += 1;
+                self.turns.note_scarce(now);
                 Some(connection.clone())
             }
             _ => None,
@@ -204,17 +217,33 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         self.fallbacks
     }
 
+    /// Whether requests wait for those of others, because there are too few connections, or did so not long ago.
+    pub(crate) fn is_scarce(&self, now: Instant) -> bool {
+        self.turns.is_scarce(now)
+    }
+
+    /// Whether somebody waits for a turn.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Whether somebody waits for the turn of this slot.
+    pub(crate) fn is_waiting_for(&self, key: &Key) -> bool {
+        self.turns.is_waiting(key)
+    }
+
     /// Whether a lane that borrows may have a connection of its own.
-    fn is_outgrown(&mut self, key: &Key, now: Instant) -> bool {
+    fn is_outgrown(&mut self, key: &Key) -> bool {
         let is_at_rest = |slot: &Slot<C, W>| matches!(slot, Slot::Borrowed(connection) if connection.pending() == 0);
         self.slots.get(key).is_some_and(is_at_rest) && {
             self.sweep();
-            self.owned() < self.max_connections && self.turns.len(now) == 0
+            self.owned() < self.max_connections && self.turns.is_empty()
         }
     }
 
     /// How bad a choice a broker is for a request that any can serve: fewer pending requests first, then brokers
-    /// without a connection, then those that must be silent, then those that could not be reached.
+    /// without a connection, then those that must be silent, then those that could not be reached. At the cap the
+    /// connections of other lanes are as good as one's own.
     pub(crate) fn cost(&self, node: &Node, lane: Lane, now: Instant) -> u64 {
         const UNCONNECTED: u64 = 1 << 32;
         const MUTED: u64 = 1 << 33;
@@ -222,11 +251,25 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         if self.failing.get(&(node.host.clone(), node.port)).is_some_and(|failing| now < failing.until) {
             return FAILING;
         }
-        match self.slots.get(&Key::new(node, lane)) {
+        let price = |connection: &C| connection.pending() as u64 + if connection.is_muted() { MUTED } else { 0 };
+        let key = Key::new(node, lane);
+        match self.slots.get(&key) {
             Some(Slot::Ready { connection, .. } | Slot::Borrowed(connection)) if !connection.is_closed() => {
-                connection.pending() as u64 + if connection.is_muted() { MUTED } else { 0 }
+                price(connection)
             }
-            _ => UNCONNECTED,
+            _ if self.owned() < self.max_connections => UNCONNECTED,
+            _ => {
+                let hosts = self
+                    .slots
+                    .iter()
+                    .filter(|(other, _)| other.with_lane(lane) == key && lane.reluctance(other.lane).is_some());
+                let prices = hosts.filter_map(|(_, slot)| match slot {
+                    Slot::Ready { connection, .. } if !connection.is_closed() => Some(price(connection)),
+                    Slot::Dialing(waiters) => Some(waiters.len() as u64),
+                    _ => None,
+                });
+                prices.min().unwrap_or(UNCONNECTED)
+            }
         }
     }
 
@@ -253,48 +296,74 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
             let refusal = Refusal::Failed(failing.error.clone());
             return self.refuse(waiter, refusal);
         }
-        if !self.make_room(&key, now) {
-            return self.borrow(key, waiter, now);
+        if self.turns.is_empty() && self.make_room(now) {
+            return self.dial(key, node, vec![waiter]);
         }
-        self.turns.served(&key);
-        self.slots.insert(key.clone(), Slot::Dialing(vec![waiter]));
+        self.borrow(key, node, waiter, now);
+    }
+
+    /// Starts an attempt, for all who can use its connection.
+    fn dial(&mut self, key: Key, node: Node, mut waiters: Vec<W>) {
+        waiters.extend(self.turns.companions(&key, MAX_WAITERS.saturating_sub(waiters.len())));
+        self.slots.insert(key.clone(), Slot::Dialing(waiters));
         self.actions.push_back(Action::Dial { key, node });
     }
 
     /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
-    fn make_room(&mut self, key: &Key, now: Instant) -> bool {
-        let ahead = self.turns.ahead_of(key, now);
-        if ahead == 0 && self.slots.len() < self.sweep_at.min(self.max_connections) {
+    fn make_room(&mut self, now: Instant) -> bool {
+        if self.slots.len() + self.leaving.len() < self.sweep_at.min(self.max_connections) {
             return true;
         }
         self.sweep();
-        let room = self.max_connections.saturating_sub(self.owned());
-        if room > ahead {
+        if self.owned() < self.max_connections {
             return true;
         }
         let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
-            Slot::Ready { connection, used, .. } if connection.pending() == 0 => Some((*used, key)),
+            Slot::Ready { connection, used, .. } if connection.pending() == 0 && *used + GRACE <= now => {
+                Some((*used, key))
+            }
             _ => None,
         });
-        if room + idle.clone().count() <= ahead {
-            return false;
-        }
-        let Some(key) = idle.min().map(|(_, key)| key.clone()) else { return false };
+        let Some(key) = idle.min().map(|(_, key)| key.clone()).filter(|_| self.may_give_up(now)) else { return false };
+        self.given_up = Some(now);
         if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
             self.actions.push_back(Action::Retire(connection));
         }
         true
     }
 
+    fn may_give_up(&self, now: Instant) -> bool {
+        self.given_up.is_none_or(|last| last + PACE <= now)
+    }
+
+    /// Makes connections for those who wait, as far as there is room, and sees that there will be more.
+    fn give_turns(&mut self, now: Instant) {
+        for waiter in self.turns.expired(now) {
+            self.refuse(waiter, Refusal::Full { max_connections: self.max_connections, waited: PATIENCE });
+        }
+        while let Some(turn) = self.turns.next() {
+            let failing = self.failing.get(&turn.key.address()).filter(|failing| now < failing.until);
+            if let Some(error) = failing.map(|failing| failing.error.clone()) {
+                turn.into_waiters().into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Failed(error.clone())));
+            } else if self.make_room(now) {
+                self.dial(turn.key.clone(), turn.node.clone(), turn.into_waiters());
+            } else {
+                self.turns.put_back(turn);
+                return self.take_back(now);
+            }
+        }
+    }
+
     /// Gives the connection to the same broker that is to be waited behind for least, or the one that is under way.
-    fn borrow(&mut self, key: Key, waiter: W, now: Instant) {
+    /// Where there is neither, who wants one is queued.
+    fn borrow(&mut self, key: Key, node: Node, waiter: W, now: Instant) {
         let to_same_broker = self.slots.iter_mut().filter(|(other, _)| other.with_lane(key.lane) == key);
         let host = to_same_broker
             .filter_map(|(other, slot)| {
                 let pending = match slot {
                     Slot::Ready { connection, .. } => connection.pending(),
                     Slot::Dialing(waiters) if waiters.len() < MAX_WAITERS => 0,
-                    Slot::Dialing(_) | Slot::Borrowed(_) | Slot::Leaving(_) => return None,
+                    Slot::Dialing(_) | Slot::Borrowed(_) => return None,
                 };
                 Some((key.lane.reluctance(other.lane)?, pending, slot))
             })
@@ -306,33 +375,33 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
                 self.actions.push_back(Action::Give { waiter, connection });
             }
             Some((_, _, Slot::Dialing(waiters))) => waiters.push(waiter),
-            Some((_, _, Slot::Borrowed(_) | Slot::Leaving(_))) | None => {
-                self.turns.refused(key, now);
-                self.take_back(now);
-                let refusal = Refusal::Full { max_connections: self.max_connections };
-                return self.refuse(waiter, refusal);
+            Some((_, _, Slot::Borrowed(_))) | None => {
+                if let Err(waiter) = self.turns.wait(key, node, waiter, now) {
+                    self.refuse(waiter, Refusal::Crowded);
+                }
+                return;
             }
         }
         self.fallbacks += 1;
+        self.turns.note_scarce(now);
     }
 
     /// Takes the connection that was had for longest from who has it, once what it was asked is answered, if there are
     /// more who wait than are being taken back.
     fn take_back(&mut self, now: Instant) {
-        let leaving = self.slots.values().filter(|slot| matches!(slot, Slot::Leaving(_))).count();
-        if leaving >= self.turns.len(now) {
+        if self.leaving.len() >= self.turns.len() || !self.may_give_up(now) {
             return;
         }
-        let had = self.slots.iter_mut().filter_map(|(key, slot)| match (key.lane, &*slot) {
+        let had = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
             // A user's own connection is the user's, and a rebalance would begin anew.
             (Lane::Own(_) | Lane::Join(_), _) => None,
-            (_, Slot::Ready { since, .. }) if *since + TURN <= now => Some((*since, slot)),
+            (_, Slot::Ready { since, .. }) if *since + TURN <= now => Some((*since, key)),
             _ => None,
         });
-        let Some((_, slot)) = had.min_by_key(|(since, _)| *since) else { return };
-        if let Slot::Ready { connection, .. } = slot {
-            let connection = connection.clone();
-            *slot = Slot::Leaving(connection.clone());
+        let Some(key) = had.min().map(|(_, key)| key.clone()) else { return };
+        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
+            self.given_up = Some(now);
+            self.leaving.push(connection.clone());
             self.actions.push_back(Action::Retire(connection));
         }
     }
@@ -341,14 +410,14 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         self.slots.retain(|_, slot| match slot {
             Slot::Dialing(_) => true,
             Slot::Ready { connection, .. } | Slot::Borrowed(connection) => !connection.is_closed(),
-            Slot::Leaving(connection) => connection.pending() > 0,
         });
+        self.leaving.retain(|connection| connection.pending() > 0);
         self.sweep_at = FEW.max(2 * self.slots.len());
     }
 
     /// How many of the slots count: each that is, or will be, a connection.
     fn owned(&self) -> usize {
-        self.slots.values().filter(|slot| !matches!(slot, Slot::Borrowed(_))).count()
+        self.leaving.len() + self.slots.values().filter(|slot| !matches!(slot, Slot::Borrowed(_))).count()
     }
 
     fn connected(&mut self, key: Key, connection: C, now: Instant) {
@@ -384,6 +453,7 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
 
     fn closed(&mut self) {
         self.is_closed = true;
+        self.actions.extend(self.leaving.drain(..).map(Action::Leave));
         self.retire(|_| true);
     }
 
@@ -413,14 +483,16 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
         let (gone, kept) = std::mem::take(&mut self.slots).into_iter().partition(|(key, _)| which(key));
         self.slots = kept;
         let gone: BTreeMap<Key, Slot<C, W>> = gone;
+        let refusal = if self.is_closed { Refusal::Closed } else { Refusal::Released };
+        for waiter in self.turns.remove(which) {
+            self.refuse(waiter, refusal.clone());
+        }
         for slot in gone.into_values() {
             match slot {
-                Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Closed)),
-                Slot::Ready { connection, .. } | Slot::Leaving(connection) if self.is_closed => {
-                    self.actions.push_back(Action::Leave(connection))
-                }
+                Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, refusal.clone())),
+                Slot::Ready { connection, .. } if self.is_closed => self.actions.push_back(Action::Leave(connection)),
                 Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
-                Slot::Borrowed(_) | Slot::Leaving(_) => {}
+                Slot::Borrowed(_) => {}
             }
         }
     }
@@ -430,19 +502,26 @@ impl<C: Slotted, W, E: Clone> Slots<C, W, E> {
     }
 }
 
-impl<C: Slotted, W, E: Clone> Machine for Slots<C, W, E> {
+impl<C: Slotted, W: Waiter, E: Clone> Machine for Slots<C, W, E> {
     type Input = Input<C, W, E>;
     type Action = Action<C, W, E>;
 
     fn handle(&mut self, input: Self::Input, now: Instant) {
+        // A lane may be released where nobody can dial, outside of the runtime: then whoever looks will.
+        let may_dial =
+            matches!(input, Input::Wanted { .. } | Input::Connected { .. } | Input::Failed { .. } | Input::Looked);
         match input {
             Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
             Input::Connected { key, connection } => self.connected(key, connection, now),
             Input::Failed { key, error } => self.failed(&key, &error, now),
             Input::Moved { nodes } => self.moved(&nodes),
+            Input::Looked => {}
             Input::Held { lane } => *self.users.entry(lane).or_default() += 1,
             Input::Released { lanes } => self.released(lanes),
             Input::Closed => self.closed(),
+        }
+        if may_dial && self.is_waiting() {
+            self.give_turns(now);
         }
     }
 
@@ -450,7 +529,7 @@ impl<C: Slotted, W, E: Clone> Machine for Slots<C, W, E> {
         self.actions.pop_front()
     }
 
-    /// Backoff is looked at when somebody wants a connection; nothing happens by itself.
+    /// Backoff is looked at when somebody wants a connection; for room is looked when it is said to be time.
     fn deadline(&self) -> Option<Instant> {
         None
     }

@@ -4,6 +4,7 @@
 mod access;
 mod admin;
 mod auth_trouble;
+mod capped;
 mod connect;
 mod connection;
 mod dialling;

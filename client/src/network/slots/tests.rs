@@ -4,6 +4,8 @@ use krafka_protocol::script::Script;
 
 use super::*;
 
+mod taking_turns;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conn {
     number: u32,
@@ -212,7 +214,7 @@ fn at_the_limit_the_longest_idle_connection_makes_room() {
     });
 }
 
-/// The cap's error is for brokers that there is no connection to.
+/// CB-20: who wants one to a broker that there is none to waits for a turn, at most for ten seconds.
 #[test]
 fn at_the_limit_busy_connections_stay() {
     two_at_most(|script| {
@@ -221,7 +223,10 @@ fn at_the_limit_busy_connections_stay() {
 
         script.input(want(3, Control, "c"));
 
-        assert_eq!(script.actions(), [refuse("c", Refusal::Full { max_connections: 2 })]);
+        assert_eq!(script.actions(), []);
+        script.after(PATIENCE).input(Input::Looked);
+        assert_eq!(script.actions(), [refuse("c", Refusal::Full { max_connections: 2, waited: PATIENCE })]);
+        assert!(!script.machine().is_waiting());
     });
 }
 
@@ -266,12 +271,9 @@ fn at_the_limit_a_lane_borrows_where_it_waits_least() {
             script.input(want(1, lane, "a"));
 
             let number = (1..).zip(others).find_map(|(number, other)| (Some(other) == expected).then_some(number));
-            let full = refuse("a", Refusal::Full { max_connections: 2 });
-            assert_eq!(
-                script.actions(),
-                [number.map_or(full, |number| give("a", busy(number)))],
-                "{lane:?} {others:?}"
-            );
+            let given: Vec<Act> = number.map(|number| give("a", busy(number))).into_iter().collect();
+            assert_eq!(script.actions(), given, "{lane:?} {others:?}");
+            assert_eq!(script.machine().is_waiting(), expected.is_none(), "{lane:?} {others:?}");
         });
     }
 }
@@ -284,8 +286,9 @@ fn at_the_limit_a_lane_waits_for_a_connection_that_is_under_way() {
             script.input(want(1, Control, "a")).input(want(1, Produce, "b")).input(want(2, Produce, "c"));
             script.input(connected(1, Control, idle(1)));
 
-            let full = refuse("c", Refusal::Full { max_connections: 1 });
-            assert_eq!(script.actions(), [dial(1, Control), full, give("a", idle(1)), give("b", idle(1))]);
+            assert_eq!(script.actions(), [dial(1, Control), give("a", idle(1)), give("b", idle(1))]);
+            script.after(GRACE).input(Input::Looked);
+            assert_eq!(script.actions(), [Action::Retire(idle(1)), dial(2, Produce)]);
         },
     );
 }
@@ -326,7 +329,7 @@ impl Slotted for Watched {
 #[test]
 fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_way() {
     let now = crate::drive::now();
-    let mut slots: Slots<Watched, &str, &str> = Slots::new(2, 1);
+    let mut slots: Slots<Watched, &'static str, &'static str> = Slots::new(2, 1);
     let watched = |number| Watched(number, std::rc::Rc::new(std::cell::Cell::new(1)));
     let (first, second) = (watched(1), watched(2));
     for (id, lane, connection) in [(1, Control, &first), (2, Fetch(7), &second)] {
@@ -335,7 +338,9 @@ fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_wa
     }
     slots.handle(Input::Wanted { node: node(1), lane: Produce, waiter: "w" }, now);
     let produce = Key::new(&node(1), Produce);
-    let ready = |slots: &mut Slots<Watched, &str, &str>| slots.ready(&produce, now).map(|connection| connection.0);
+    let ready = |slots: &mut Slots<Watched, &'static str, &'static str>| {
+        slots.ready(&produce, now).map(|connection| connection.0)
+    };
     assert_eq!(ready(&mut slots), Some(1), "borrowed");
 
     first.1.set(0);
@@ -347,54 +352,6 @@ fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_wa
 
     first.1.set(0);
     assert_eq!(ready(&mut slots), None, "it is to have its own");
-}
-
-/// CB-20: with fewer connections than brokers each has its turn, however busy the others are kept.
-#[test]
-fn at_the_limit_those_who_were_refused_get_a_turn() {
-    let (start, mut at) = (crate::drive::now(), Duration::ZERO);
-    let mut slots: Slots<Watched, &str, &str> = Slots::new(1, 1);
-    let watched = |number| Watched(number, std::rc::Rc::new(std::cell::Cell::new(1)));
-    let (first, second) = (watched(1), watched(2));
-    let mut told = |slots: &mut Slots<Watched, &'static str, &'static str>, after: Duration, input| {
-        at += after;
-        slots.handle(input, start + at);
-        let acts = std::iter::from_fn(|| slots.poll(start + at)).map(|action| match action {
-            Action::Dial { node, .. } => format!("dial {}", node.id),
-            Action::Give { connection, .. } => format!("give {}", connection.0),
-            Action::Refuse { .. } => "refuse".to_owned(),
-            Action::Retire(connection) | Action::Leave(connection) => format!("retire {}", connection.0),
-        });
-        acts.collect::<Vec<_>>()
-    };
-    let want = |id| Input::Wanted { node: node(id), lane: Fetch(7), waiter: "w" };
-    let connected = |id, connection: &Watched| Input::Connected {
-        key: Key::new(&node(id), Fetch(7)),
-        connection: connection.clone(),
-    };
-    let soon = Duration::from_millis(300);
-
-    assert_eq!(told(&mut slots, soon, want(1)), ["dial 1"]);
-    assert_eq!(told(&mut slots, soon, connected(1, &first)), ["give 1"]);
-    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"], "the first has just begun");
-    assert_eq!(told(&mut slots, TURN, want(2)), ["retire 1", "refuse"]);
-    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"], "it has not done what it was asked");
-    assert_eq!(told(&mut slots, soon, want(1)), ["refuse"]);
-    first.1.set(0);
-    assert_eq!(told(&mut slots, soon, want(1)), ["refuse"], "it is not its turn");
-    assert_eq!(told(&mut slots, soon, want(2)), ["dial 2"]);
-    assert_eq!(told(&mut slots, soon, connected(2, &second)), ["give 2"]);
-    assert_eq!(told(&mut slots, TURN, want(1)), ["retire 2", "refuse"], "and so on");
-    second.1.set(0);
-    assert_eq!(told(&mut slots, soon, want(1)), ["dial 1"]);
-    assert_eq!(told(&mut slots, soon, connected(1, &first)), ["give 1"]);
-
-    // Who does not come again holds up nobody.
-    first.1.set(1);
-    assert_eq!(told(&mut slots, soon, want(2)), ["refuse"]);
-    first.1.set(0);
-    assert_eq!(told(&mut slots, soon, want(3)), ["refuse"], "there is one before it");
-    assert_eq!(told(&mut slots, 10 * TURN, want(3)), ["retire 1", "dial 3"]);
 }
 
 /// CB-20.
@@ -460,7 +417,7 @@ fn a_released_lane_is_retired_and_the_others_stay() {
         script.input(want(1, Fetch(8), "d"));
 
         let expected =
-            [Action::Retire(idle(1)), refuse("b", Refusal::Closed), Action::Retire(idle(2)), give("d", idle(3))];
+            [Action::Retire(idle(1)), refuse("b", Refusal::Released), Action::Retire(idle(2)), give("d", idle(3))];
         assert_eq!(script.actions(), expected);
     });
 }

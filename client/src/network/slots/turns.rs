@@ -1,52 +1,144 @@
-//! [`Turns`]: whose turn it is to have a connection, where there are fewer than are wanted.
+//! [`Turns`]: who waits for a connection, and in which order, where there are fewer than are wanted.
 //!
-//! Who is refused comes again after a backoff. Without an order, whoever has a connection would keep it, as long polls
-//! keep it busy, and whoever comes again in the right moment would get what another has waited for.
+//! Without an order, whoever has a connection would keep it, as long polls keep it busy, and whoever comes in the right
+//! moment would get what another has waited for.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::Key;
+use crate::cluster::Node;
+use crate::limits::MAX_WAITERS;
+use crate::network::Waiter;
 
-/// For how long a connection is had before others get their turn: long beside what it takes to make one.
-pub(super) const TURN: Duration = Duration::from_secs(1);
+/// For how long a connection that is kept busy is had before others get their turn: long beside what it takes to make
+/// one, short beside what those who wait can bear.
+pub(super) const TURN: Duration = Duration::from_millis(40);
 
-/// Who was refused and has not come again for this long does not wait any more. Backoffs are shorter.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(3);
+/// How long whoever was handed a connection has to use it. It does not count as idle before.
+pub(super) const GRACE: Duration = Duration::from_millis(10);
+
+/// How often a connection may be given up for another at most, of all that there are: each costs a handshake. With 50
+/// connections to 60 brokers none would live for longer than a turn.
+pub(super) const PACE: Duration = Duration::from_millis(50);
+
+/// How long one waits for a turn: as long as a connection may take to be made.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long after somebody waited for another connections count as scarce.
+const SCARCE: Duration = Duration::from_secs(3);
 
 /// Who waits beyond this has no place in the order.
 const MAX_WAITING: usize = 1_000;
 
-/// Those who were refused, in the order in which they were first, and when they came last.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    waiting: VecDeque<(Key, Instant)>,
+/// Who waits for the connection of a slot.
+#[derive(Debug)]
+pub(super) struct Turn<W> {
+    pub(super) key: Key,
+    pub(super) node: Node,
+    waiters: Vec<(W, Instant)>,
 }
 
-impl Turns {
-    /// How many wait.
-    pub(super) fn len(&mut self, now: Instant) -> usize {
-        self.waiting.retain(|(_, came)| now < *came + FORGOTTEN_AFTER);
+impl<W> Turn<W> {
+    pub(super) fn into_waiters(self) -> Vec<W> {
+        self.waiters.into_iter().map(|(waiter, _)| waiter).collect()
+    }
+}
+
+/// Those who wait, in the order in which they came.
+#[derive(Debug)]
+pub(super) struct Turns<W> {
+    waiting: VecDeque<Turn<W>>,
+    scarce_until: Option<Instant>,
+}
+
+impl<W> Default for Turns<W> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), scarce_until: None }
+    }
+}
+
+impl<W: Waiter> Turns<W> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// For how many connections somebody waits.
+    pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// How many have waited for longer than this one.
-    pub(super) fn ahead_of(&mut self, key: &Key, now: Instant) -> usize {
-        let all = self.len(now);
-        self.waiting.iter().position(|(waiting, _)| waiting == key).unwrap_or(all)
+    pub(super) fn is_waiting(&self, key: &Key) -> bool {
+        self.waiting.iter().any(|turn| turn.key == *key)
     }
 
-    /// This one was refused, and keeps the place that it has.
-    pub(super) fn refused(&mut self, key: Key, now: Instant) {
-        if let Some((_, came)) = self.waiting.iter_mut().find(|(waiting, _)| *waiting == key) {
-            *came = now;
-        } else if self.waiting.len() < MAX_WAITING {
-            self.waiting.push_back((key, now));
+    /// Somebody had to wait behind others.
+    pub(super) fn note_scarce(&mut self, now: Instant) {
+        self.scarce_until = Some(now + SCARCE);
+    }
+
+    /// Whether somebody had to wait behind others not long ago.
+    pub(super) fn is_scarce(&self, now: Instant) -> bool {
+        !self.is_empty() || self.scarce_until.is_some_and(|until| now < until)
+    }
+
+    /// Puts somebody at the end, or to those who wait for the same; gives it back if there is no place.
+    pub(super) fn wait(&mut self, key: Key, node: Node, waiter: W, now: Instant) -> Result<(), W> {
+        self.note_scarce(now);
+        let has_room = self.waiting.len() < MAX_WAITING;
+        let waiter = (waiter, now + PATIENCE);
+        match self.waiting.iter_mut().find(|turn| turn.key == key) {
+            Some(turn) if turn.waiters.len() < MAX_WAITERS => turn.waiters.push(waiter),
+            None if has_room => {
+                self.waiting.push_back(Turn { key, node, waiters: vec![waiter] });
+            }
+            Some(_) | None => return Err(waiter.0),
         }
+        Ok(())
     }
 
-    /// This one waits no longer.
-    pub(super) fn served(&mut self, key: &Key) {
-        self.waiting.retain(|(waiting, _)| waiting != key);
+    /// Whose turn it is.
+    pub(super) fn next(&mut self) -> Option<Turn<W>> {
+        self.waiting.pop_front()
+    }
+
+    /// It was not its turn after all.
+    pub(super) fn put_back(&mut self, turn: Turn<W>) {
+        self.waiting.push_front(turn);
+    }
+
+    /// Takes out those who can go along with a connection, at most so many.
+    pub(super) fn companions(&mut self, host: &Key, most: usize) -> Vec<W> {
+        let goes_along =
+            |turn: &Turn<W>| turn.key.with_lane(host.lane) == *host && turn.key.lane.reluctance(host.lane).is_some();
+        let mut taken = Vec::new();
+        for turn in &mut self.waiting {
+            if goes_along(turn) {
+                let room = most.saturating_sub(taken.len()).min(turn.waiters.len());
+                taken.extend(turn.waiters.drain(..room).map(|(waiter, _)| waiter));
+            }
+        }
+        self.waiting.retain(|turn| !turn.waiters.is_empty());
+        taken
+    }
+
+    /// Takes out those who waited for too long, and drops those who want nothing any more.
+    pub(super) fn expired(&mut self, now: Instant) -> Vec<W> {
+        let mut expired = Vec::new();
+        for turn in &mut self.waiting {
+            turn.waiters.retain(|(waiter, _)| !waiter.is_abandoned());
+            let late = turn.waiters.iter().take_while(|(_, until)| *until <= now).count();
+            expired.extend(turn.waiters.drain(..late).map(|(waiter, _)| waiter));
+        }
+        self.waiting.retain(|turn| !turn.waiters.is_empty());
+        expired
+    }
+
+    /// Takes out those who wait for some of the slots.
+    pub(super) fn remove(&mut self, which: impl Fn(&Key) -> bool) -> Vec<W> {
+        let (gone, kept) = std::mem::take(&mut self.waiting).into_iter().partition(|turn| which(&turn.key));
+        self.waiting = kept;
+        let gone: VecDeque<Turn<W>> = gone;
+        gone.into_iter().flat_map(Turn::into_waiters).collect()
     }
 }

@@ -29,3 +29,26 @@ fn a_failure_before_a_success_does_not_count() {
         assert!(asked.len() == 1 && other.contains(&&*asked[0]), "the other broker is asked, not {asked:?}");
     });
 }
+
+/// CB-20: where `max_connections` left no room, nobody was asked, and nobody failed.
+#[test]
+fn a_broker_that_was_not_asked_did_not_fail() {
+    connected(|script| {
+        load(script, &["orders"], "a");
+        assert_eq!(acts(script), [r#"fetch ["orders"] from [1, 2]"#]);
+
+        for _ in 0..5 {
+            let no_room = crate::network::no_room("opening a connection", "all 1 are in use".to_owned());
+            answer_with(script, Err(no_room));
+            assert_eq!(acts(script), [""; 0], "whoever waits goes on waiting");
+            script.after(SECOND);
+            assert_eq!(acts(script), [r#"fetch ["orders"] from [1, 2]"#], "all of them are asked anew");
+        }
+        succeed(script, 5);
+
+        assert_eq!(acts(script), ["publish 2", "a: version 2"]);
+        let metadata = &script.machine().registry.metadata;
+        assert_eq!((metadata.rebootstraps.get(), metadata.failures.get()), (0, 0));
+        assert_eq!(script.machine().failing_since, None);
+    });
+}
