@@ -205,6 +205,7 @@ fn number_of_replicas_can_be_held() {
     });
 }
 
+/// Fake only: Kafka moves replicas as fast as it can, and cannot be told to wait.
 #[test]
 fn held_reassignments_are_listed_and_cancelled() {
     on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
@@ -393,6 +394,8 @@ fn levels_of_features_are_validated() {
 }
 
 /// Before Kafka 4 each feature was judged on its own.
+///
+/// Fake only: it is about 3.9, whose levels a cluster that others use keeps.
 #[test]
 fn oldest_kafka_judges_features_alone() {
     on_fake(FakeCluster::builder().as_version(KafkaVersion::V3_9), async |target, _| {
@@ -407,6 +410,7 @@ fn oldest_kafka_judges_features_alone() {
     });
 }
 
+/// Fake only: a level that goes down is down for all tests.
 #[test]
 fn level_that_was_changed_is_advertised() {
     on_fake(FakeCluster::builder(), async |target, _| {
@@ -517,6 +521,7 @@ fn broker_that_is_gone_can_be_forgotten() {
     });
 }
 
+/// Fake only: it takes the vote of a controller that other tests need.
 #[test]
 fn controller_can_lose_its_vote_and_get_it_back() {
     on_fake(FakeCluster::builder().nodes(3), async |target, fake| {

@@ -9,6 +9,8 @@ use crate::consumer::Consumer;
 use crate::target::on_fake;
 
 /// Silence for longer than the session.
+///
+/// Fake only: Kafka's least session is 45 s, unless its brokers are started otherwise.
 #[test]
 fn silent_member_is_lost() {
     let builder = FakeCluster::builder().group_consumer_session_timeout(Duration::from_secs(2)).topic("t", 2);
@@ -31,6 +33,7 @@ fn silent_member_is_lost() {
     });
 }
 
+/// Fake only: it sets through the fake's own handle; `configs` does so by requests.
 #[test]
 fn settings_of_one_group_hold_for_it_alone() {
     on_fake(FakeCluster::builder().topic("t", 1), async |target, fake| {
@@ -44,6 +47,7 @@ fn settings_of_one_group_hold_for_it_alone() {
     });
 }
 
+/// Fake only: `group.consumer.max.size` is set when a broker starts, for all groups.
 #[test]
 fn full_group_refuses_newcomers() {
     on_fake(FakeCluster::builder().group_consumer_max_size(1).topic("t", 1), async |target, _| {

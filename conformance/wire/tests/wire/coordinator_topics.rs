@@ -92,6 +92,8 @@ fn coordinators_topics_have_the_partitions_of_the_config() {
 }
 
 /// A topic that was there before the brokers started has the partitions that count, whatever their config says.
+///
+/// Fake only: it makes an internal topic before the brokers start.
 #[test]
 fn topic_that_was_there_first_counts() {
     let builder = FakeCluster::builder().nodes(3).topic(OFFSETS, 3).topic(TRANSACTIONS, 2);
@@ -130,6 +132,8 @@ fn topic_that_is_made_too_small_leaves_keys_without_a_coordinator() {
 }
 
 /// A node that is started again counts anew.
+///
+/// Fake only: it takes the internal topics away, and with them all groups.
 #[test]
 fn node_that_starts_again_counts_anew() {
     on_fake(FakeCluster::builder(), async |target, fake| {

@@ -250,6 +250,8 @@ fn no_level_is_downgraded_to_a_higher_one() {
 }
 
 /// A cluster may be formatted with a level.
+///
+/// Fake only: a real cluster is formatted when it is made.
 #[test]
 fn cluster_begins_at_the_level_that_it_is_built_with() {
     on_fake(FakeCluster::builder().feature("group.version", 0), async |target, _| {

@@ -411,6 +411,8 @@ fn member_that_never_syncs_is_given_up() {
 }
 
 /// GC-04.
+///
+/// Fake only: a coordinator is moved by hand; `failovers` kills it.
 #[test]
 fn every_request_of_a_group_goes_to_its_coordinator() {
     on_fake(FakeCluster::builder().nodes(2).topic("orders", 1), async |target, fake| {
@@ -447,6 +449,7 @@ fn every_request_of_a_group_goes_to_its_coordinator() {
     });
 }
 
+/// Fake only: the offsets' topic has one replica; real clusters have three.
 #[test]
 fn dead_coordinator_without_an_heir_is_not_available() {
     on_fake(FakeCluster::builder().nodes(2).replication_factor(1), async |target, fake| {
@@ -468,6 +471,8 @@ fn dead_coordinator_without_an_heir_is_not_available() {
 }
 
 /// GC-16.
+///
+/// Fake only: `group.max.size` is set when a broker starts, for all groups.
 #[test]
 fn full_group_takes_nobody_else() {
     on_fake(FakeCluster::builder().group_max_size(2), async |target, _| {

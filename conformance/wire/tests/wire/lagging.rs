@@ -208,6 +208,8 @@ fn batch_whose_leader_moves_is_not_acknowledged() {
 }
 
 /// LE-25, KIP-392.
+///
+/// Fake only: a follower that lags and serves is one whose fetches hang: Kafka's cannot be told to.
 #[test]
 fn follower_serves_what_it_has() {
     on_fake(three(), async |target, fake| {

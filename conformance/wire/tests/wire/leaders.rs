@@ -187,6 +187,8 @@ fn replica_is_eligible_while_too_few_are_in_sync() {
 
 /// What a replica looks like that never got the last records: it fences those who know the old epoch, tells where that
 /// one ended, and has never heard of the sequences that are gone.
+///
+/// Fake only: a log is cut by hand; `lagging` does it by killing nodes.
 #[test]
 fn unclean_election_loses_records_epochs_and_sequences() {
     on_fake(three(), async |target, fake| {
@@ -272,6 +274,8 @@ fn sessions_do_not_outlive_their_node() {
 }
 
 /// MD-26.
+///
+/// Fake only: `auto.create.topics.enable` is set when a broker starts.
 #[test]
 fn unknown_topic_is_created_when_that_is_on() {
     on_fake(three().auto_create_topics(true).default_partitions(4), async |target, _| {
@@ -285,6 +289,8 @@ fn unknown_topic_is_created_when_that_is_on() {
 }
 
 /// TH: the answer comes at once and tells the time, and nothing is read before it is over.
+///
+/// Fake only: a rule throttles at once; `quotas` has throttles of Kafka.
 #[test]
 fn throttled_connection_is_muted_for_as_long_as_it_is_told() {
     on_fake(three(), async |target, fake| {

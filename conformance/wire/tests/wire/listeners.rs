@@ -93,6 +93,7 @@ fn certificate_of_a_stranger_is_refused() {
     });
 }
 
+/// Fake only: `ssl.client.auth` is set when a broker starts.
 #[test]
 fn required_certificates_are_required() {
     let (certificates, _) = Certificates::made_up();
@@ -117,6 +118,7 @@ fn required_certificates_are_required() {
     });
 }
 
+/// Fake only: the certificate is changed through the fake's own handle.
 #[test]
 fn new_certificate_is_for_new_connections() {
     let old = Authority::new("old");

@@ -167,6 +167,7 @@ fn group_of_no_consumers_stays_as_it_is() {
     });
 }
 
+/// Fake only: `group.consumer.migration.policy` is set when a broker starts.
 #[test]
 fn policy_says_which_way_is_open() {
     let builder = |policy| FakeCluster::builder().topic("t", 2).group_consumer_migration_policy(policy);

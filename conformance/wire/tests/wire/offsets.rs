@@ -280,6 +280,8 @@ fn offsets_go_with_their_topic() {
 }
 
 /// FI-10d: what nobody has committed for long is forgotten, and then the group.
+///
+/// Fake only: Kafka keeps offsets for a minute at least, and looks every ten minutes.
 #[test]
 fn offsets_expire_and_the_group_with_them() {
     let builder = FakeCluster::builder().topic("t", 2).offsets_retention(Duration::from_secs(3600));
@@ -302,6 +304,8 @@ fn offsets_expire_and_the_group_with_them() {
 }
 
 /// FI-10d: a group that had members keeps its offsets for that long from when the last one left.
+///
+/// Fake only: Kafka keeps offsets for a minute at least, and looks every ten minutes.
 #[test]
 fn offsets_of_a_group_with_members_do_not_expire() {
     let builder = FakeCluster::builder().topic("t", 1).offsets_retention(Duration::from_secs(3600));
@@ -327,6 +331,8 @@ fn offsets_of_a_group_with_members_do_not_expire() {
 }
 
 /// Versions 2 to 4 bring a retention time of their own.
+///
+/// Fake only: Kafka looks for what has expired every ten minutes.
 #[test]
 fn commit_may_say_how_long_it_is_kept() {
     on_fake(FakeCluster::builder().topic("t", 1), async |target, fake| {

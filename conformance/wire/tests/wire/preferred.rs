@@ -94,6 +94,8 @@ fn session_names_the_preferred_replica() {
 }
 
 /// LE-25. Who lags is no longer preferred when he is out of sync, or lacks what the consumer wants next.
+///
+/// Fake only: a follower that lags and is up is one whose fetches hang: Kafka's cannot be told to.
 #[test]
 fn replica_that_lags_is_not_preferred() {
     let builder =
@@ -113,6 +115,8 @@ fn replica_that_lags_is_not_preferred() {
 }
 
 /// Of several in the rack the one that has most is preferred.
+///
+/// Fake only: the real clusters have one node in each rack.
 #[test]
 fn replica_that_has_most_is_preferred() {
     let racks = ["rack-1", "rack-2", "rack-2"];
@@ -133,6 +137,8 @@ fn replica_that_has_most_is_preferred() {
 }
 
 /// The default of Kafka: no selector, and so no preferred replica.
+///
+/// Fake only: `replica.selector.class` is set when a broker starts.
 #[test]
 fn without_a_selector_the_leader_serves_all() {
     on_fake(FakeCluster::builder().nodes(3).racks(["rack-1", "rack-2", "rack-3"]), async |target, _| {

@@ -31,6 +31,7 @@ async fn next(wire: &mut Wire, topic: &Topic, session_id: i32, session_epoch: i3
     error(wire.call(request, VERSION).await.error_code)
 }
 
+/// Fake only: `max.incremental.fetch.session.cache.slots` is set when a broker starts; sessions get old in minutes.
 #[test]
 fn slots_are_shared_out_to_eight_parts_that_take_turns() {
     on_fake(FakeCluster::builder().fetch_session_slots(23), async |target, _| {
@@ -48,6 +49,7 @@ fn slots_are_shared_out_to_eight_parts_that_take_turns() {
     });
 }
 
+/// Fake only: `max.incremental.fetch.session.cache.slots` is set when a broker starts; sessions get old in minutes.
 #[test]
 fn fewer_slots_than_parts_are_none() {
     on_fake(FakeCluster::builder().fetch_session_slots(7), async |target, _| {
@@ -58,6 +60,8 @@ fn fewer_slots_than_parts_are_none() {
 }
 
 /// FI-02d, FE-03.
+///
+/// Fake only: `max.incremental.fetch.session.cache.slots` is set when a broker starts; sessions get old in minutes.
 #[test]
 fn session_that_nobody_uses_gives_way() {
     on_fake(FakeCluster::builder().fetch_session_slots(8), async |target, _| {
@@ -78,6 +82,7 @@ fn session_that_nobody_uses_gives_way() {
     });
 }
 
+/// Fake only: `max.incremental.fetch.session.cache.slots` is set when a broker starts; sessions get old in minutes.
 #[test]
 fn larger_session_takes_the_slot_of_an_old_smaller_one() {
     on_fake(FakeCluster::builder().fetch_session_slots(8), async |target, _| {

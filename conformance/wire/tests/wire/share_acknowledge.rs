@@ -206,6 +206,8 @@ fn deleted_records_are_noticed_by_who_would_read_them() {
 }
 
 /// FI-08c, SH-04: a record is its holder's for the lock's time; then another may have it, and it is late to answer.
+///
+/// Fake only: Kafka's least lock is 15 s.
 #[test]
 fn a_lock_holds_for_its_time_and_may_be_renewed() {
     on_fake(FakeCluster::builder(), async |target, _| {
@@ -225,6 +227,8 @@ fn a_lock_holds_for_its_time_and_may_be_renewed() {
 }
 
 /// A fetch that waits gets what comes free, without waiting for its time to be up.
+///
+/// Fake only: it measures time that must not pass, to the millisecond.
 #[test]
 fn released_records_wake_who_waits() {
     on_fake(FakeCluster::builder(), async |target, _| {

@@ -475,6 +475,8 @@ fn the_wrong_node_names_the_leader() {
 }
 
 /// A rule for a topic also finds the fetches within a session, which name it no more.
+///
+/// Fake only: it is about the fake's rules.
 #[test]
 fn rule_for_a_topic_finds_fetches_within_a_session() {
     on_fake(FakeCluster::builder(), async |target, fake| {
@@ -493,6 +495,8 @@ fn rule_for_a_topic_finds_fetches_within_a_session() {
 }
 
 /// FI-08c, SH-06: a node has so many sessions. Who comes too late waits, is refused, and gets in when another has gone.
+///
+/// Fake only: `group.share.max.share.sessions` is set when a broker starts, for all groups.
 #[test]
 fn sessions_are_limited() {
     on_fake(FakeCluster::builder().share_session_slots(1), async |target, _fake| {

@@ -220,6 +220,8 @@ fn a_group_is_listed_and_deleted() {
 }
 
 /// A member that says nothing for the session timeout is out, and the group's epoch rises.
+///
+/// Fake only: Kafka's least session is 45 s, unless its brokers are started otherwise.
 #[test]
 fn a_silent_member_is_thrown_out() {
     on_fake(FakeCluster::builder().topic("orders", 1), async |target: Target, fake| {

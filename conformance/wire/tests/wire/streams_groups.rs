@@ -516,6 +516,8 @@ fn topologies_in_words_are_not_kept() {
 }
 
 /// Who is silent, or does not give its tasks up in time, is out.
+///
+/// Fake only: Kafka's least session is 45 s, unless its brokers are started otherwise.
 #[test]
 fn members_have_their_time() {
     on_fake(FakeCluster::builder(), async |target, fake| {

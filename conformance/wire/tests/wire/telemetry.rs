@@ -181,6 +181,8 @@ fn question_that_comes_too_often_is_throttled() {
 }
 
 /// TE-06.
+///
+/// Fake only: Kafka advertises it if it has a plugin for metrics.
 #[test]
 fn nothing_is_advertised_unless_it_is_asked_for() {
     let advertises = async |target: Target| {
@@ -197,6 +199,8 @@ fn nothing_is_advertised_unless_it_is_asked_for() {
 }
 
 /// TE-01.
+///
+/// Fake only: Kafka hands what was pushed to a plugin, and no request tells of it.
 #[test]
 fn metrics_are_decompressed_and_decoded() {
     on_fake(FakeCluster::builder(), async |target, fake| {

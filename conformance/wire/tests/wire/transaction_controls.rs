@@ -19,6 +19,8 @@ async fn find_again(target: &Target, producer: &mut Producer) {
 }
 
 /// TX-28.
+///
+/// Fake only: markers are held by hand; `failovers` does it by stopping a leader.
 #[test]
 fn held_markers_keep_the_transaction_near_its_end() {
     on_fake(FakeCluster::builder(), async |target, fake| {
@@ -50,6 +52,8 @@ fn held_markers_keep_the_transaction_near_its_end() {
 }
 
 /// Markers that are late are the same to the producer, and need nobody to let them go.
+///
+/// Fake only: markers are late by hand.
 #[test]
 fn late_markers_end_the_transaction_by_themselves() {
     let builder = FakeCluster::builder().marker_delay(Duration::from_millis(50));
@@ -77,6 +81,8 @@ fn late_markers_end_the_transaction_by_themselves() {
 }
 
 /// TX-06: the next transaction's first batch is told to come again, in the code that its client understands.
+///
+/// Fake only: markers are held by hand.
 #[test]
 fn held_markers_hold_the_next_batch_back() {
     on_fake(FakeCluster::builder(), async |target, fake| {
@@ -100,6 +106,8 @@ fn held_markers_hold_the_next_batch_back() {
 
 /// A transaction is in the log of its coordinators: the next one finds it as it was, in each state, and tells the
 /// partitions what the last one did not.
+///
+/// Fake only: a coordinator is moved by hand, and markers held; `failovers` kills it.
 #[test]
 fn transaction_outlives_its_coordinators() {
     on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
@@ -134,6 +142,8 @@ fn transaction_outlives_its_coordinators() {
 }
 
 /// TX-03.
+///
+/// Fake only: Kafka loads a short log in milliseconds.
 #[test]
 fn coordinator_that_is_loading_says_so() {
     let load = Duration::from_secs(5);
@@ -157,6 +167,8 @@ fn coordinator_that_is_loading_says_so() {
 }
 
 /// A coordinator that has read its partition tells the partitions of what was decided before.
+///
+/// Fake only: Kafka loads a short log in milliseconds.
 #[test]
 fn loaded_coordinator_ends_what_was_decided() {
     let load = Duration::from_secs(5);
@@ -177,6 +189,8 @@ fn loaded_coordinator_ends_what_was_decided() {
 }
 
 /// Marker and epoch of a coordinator that was replaced: the newer coordinator's epoch is higher.
+///
+/// Fake only: a coordinator is moved by hand.
 #[test]
 fn markers_carry_the_epoch_of_their_coordinator() {
     on_fake(FakeCluster::builder().nodes(2), async |target, fake| {
@@ -202,6 +216,8 @@ fn markers_carry_the_epoch_of_their_coordinator() {
 }
 
 /// TX-26.
+///
+/// Fake only: Kafka looks for ids that expired every hour.
 #[test]
 fn forgotten_id_is_known_to_nobody() {
     let expiration = Duration::from_secs(24 * 3_600);
@@ -228,6 +244,8 @@ fn forgotten_id_is_known_to_nobody() {
 }
 
 /// KIP-360: a partition forgets producers that are silent, and takes any sequence from them then.
+///
+/// Fake only: Kafka looks for producers that expired every ten minutes.
 #[test]
 fn silent_producer_is_forgotten() {
     let expiration = Duration::from_secs(3_600);
@@ -251,6 +269,8 @@ fn silent_producer_is_forgotten() {
 }
 
 /// A cluster without `transaction.version` aborts as it always did: its producer is fenced for good.
+///
+/// Fake only: it is about 3.9, and waits for the look every ten seconds.
 #[test]
 fn older_coordinators_keep_the_epoch() {
     on_fake(FakeCluster::builder().as_version(KafkaVersion::V3_9), async |target, _| {
@@ -266,6 +286,8 @@ fn older_coordinators_keep_the_epoch() {
 }
 
 /// The timers end when no transaction is open: an idle cluster does nothing.
+///
+/// Fake only: it knows to the second when Kafka looks.
 #[test]
 fn transaction_is_aborted_at_the_next_look() {
     on_fake(FakeCluster::builder(), async |target, fake| {

@@ -277,6 +277,8 @@ fn deleted_offset_does_not_come_back_with_a_transaction() {
 }
 
 /// FI-10. An offset that a transaction is about to change does not expire, nor does the group.
+///
+/// Fake only: Kafka keeps offsets for a minute at least, and looks every ten minutes.
 #[test]
 fn offset_in_a_transaction_does_not_expire() {
     let retention = Duration::from_secs(3600);

@@ -39,6 +39,7 @@ fn unknown_and_active_controllers_stay_as_they_are() {
     });
 }
 
+/// Fake only: a controller that is killed takes the votes of a cluster of three down to two.
 #[test]
 fn controller_that_is_gone_can_be_forgotten() {
     on_fake(FakeCluster::builder().nodes(3), async |target, fake| {
