@@ -16,20 +16,13 @@ pub(crate) fn handle(
     cx: &Context,
     request: &CreateDelegationTokenRequest,
 ) -> Outcome<CreateDelegationTokenResponse> {
-    if let (None, Some(name)) = (&request.owner_principal_type, &request.owner_principal_name)
-        && !name.is_empty()
-    {
-        // Kafka trips over a name without a type.
-        return Outcome::Reply(tripped(cx));
-    }
     let name = request.owner_principal_name.as_ref().filter(|name| !name.is_empty());
-    let owner = name.map_or_else(
-        || cx.principal.clone(),
-        |name| Principal {
-            kind: request.owner_principal_type.clone().unwrap_or_default().detached(),
-            name: name.detached(),
-        },
-    );
+    let (owner, is_known) = match (&request.owner_principal_type, name) {
+        (Some(kind), Some(name)) => (Principal { kind: kind.detached(), name: name.detached() }, true),
+        (_, None) => (cx.principal.clone(), true),
+        // Kafka trips over a name without a type.
+        (None, Some(_)) => (cx.principal.clone(), false),
+    };
     let requester = (cx.version >= 3).then(|| cx.principal.clone());
     let (requester_type, requester_name) = requester.map(|by| (by.kind, by.name)).unwrap_or_default();
     let mut response = CreateDelegationTokenResponse {
@@ -42,7 +35,8 @@ pub(crate) fn handle(
         max_timestamp_ms: -1,
         ..CreateDelegationTokenResponse::default()
     };
-    match create(state, cx, request, owner) {
+    let created = if is_known { create(state, cx, request, owner) } else { Err(ErrorCode::UNKNOWN_SERVER_ERROR) };
+    match created {
         Ok(token) => {
             response.issue_timestamp_ms = token.issued_ms;
             response.expiry_timestamp_ms = token.expires_ms;
@@ -53,21 +47,6 @@ pub(crate) fn handle(
         Err(code) => response.error_code = code.0,
     }
     Outcome::Reply(response)
-}
-
-fn tripped(cx: &Context) -> CreateDelegationTokenResponse {
-    let (kind, name) = (cx.principal.kind.clone(), cx.principal.name.clone());
-    CreateDelegationTokenResponse {
-        error_code: ErrorCode::UNKNOWN_SERVER_ERROR.0,
-        principal_type: kind.clone(),
-        principal_name: name.clone(),
-        token_requester_principal_type: kind,
-        token_requester_principal_name: name,
-        issue_timestamp_ms: -1,
-        expiry_timestamp_ms: -1,
-        max_timestamp_ms: -1,
-        ..CreateDelegationTokenResponse::default()
-    }
 }
 
 fn create(

@@ -31,8 +31,8 @@ async fn coordinator(wire: &mut Wire, key_type: i8, key: &Str) -> i32 {
     }
 }
 
-/// Kills the coordinator of a key, and returns the number of the next one, with a node that is neither.
-async fn bereave(target: &Target, nodes: &Mortals, key_type: i8, key: &Str) -> (i32, i32) {
+/// Kills the coordinator of a key, and returns the number of the next one.
+async fn bereave(target: &Target, nodes: &Mortals, key_type: i8, key: &Str) -> i32 {
     let first = coordinator(&mut target.node(1).await, key_type, key).await;
     let witness = ALL.into_iter().find(|node| *node != first).expect("there are others");
     nodes.crash(first).await;
@@ -40,7 +40,7 @@ async fn bereave(target: &Target, nodes: &Mortals, key_type: i8, key: &Str) -> (
     loop {
         let next = coordinator(&mut wire, key_type, key).await;
         if next != first {
-            return (first, next);
+            return next;
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
@@ -52,7 +52,7 @@ fn classic_group_survives_its_coordinator() {
     run_on_mortals(async |target, nodes| {
         let (mut leader, mut follower) = pair(&target).await;
 
-        let (_, next) = bereave(&target, &nodes, GROUP, &leader.group.clone()).await;
+        let next = bereave(&target, &nodes, GROUP, &leader.group.clone()).await;
 
         assert!(leader.wire.is_closed().await);
         (leader.wire, follower.wire) = (target.node(next).await, target.node(next).await);
@@ -73,7 +73,7 @@ fn consumer_group_survives_its_coordinator() {
         member.settle(1).await;
         let epoch = member.epoch;
 
-        let (_, next) = bereave(&target, &nodes, GROUP, &group).await;
+        let next = bereave(&target, &nodes, GROUP, &group).await;
 
         member.wire = target.node(next).await;
         comes("NONE", async || member.error(member.holding()).await).await;
@@ -138,7 +138,7 @@ fn crash_of_the_coordinator_ends_no_transaction() {
     run_on_mortals(async |target, nodes| {
         let (mut producer, led) = in_transaction(&target, 1).await;
 
-        let (_, next) = bereave(&target, &nodes, TRANSACTION, &producer.name.clone()).await;
+        let next = bereave(&target, &nodes, TRANSACTION, &producer.name.clone()).await;
 
         producer.coordinator = target.node(next).await;
         comes("Ongoing".into(), async || producer.describe().await.transaction_state).await;
@@ -154,8 +154,7 @@ fn crash_of_the_coordinator_ends_no_transaction() {
 fn markers_wait_for_a_leader_and_outlive_their_coordinator() {
     run_on_mortals(async |target, nodes| {
         let (mut producer, led) = in_transaction(&target, 2).await;
-        let [(here, first), (there, second)] = &led[..] else { panic!("two topics") };
-        let mut wire = target.node(*here).await;
+        let [(_, first), (there, second)] = &led[..] else { panic!("two topics") };
         nodes.pause(*there).await;
 
         commit(&mut producer).await;
@@ -169,14 +168,7 @@ fn markers_wait_for_a_leader_and_outlive_their_coordinator() {
 
         comes("CompleteCommit".into(), async || producer.describe().await.transaction_state).await;
         assert_eq!(producer.ends(PLAIN_END, true).await, "NONE", "it has not seen the answer, and asks again");
-        let by = coordinator(&mut wire, TRANSACTION, &producer.name).await;
-        nodes.crash(by).await;
-        let next = loop {
-            match coordinator(&mut wire, TRANSACTION, &producer.name).await {
-                dead if dead == by => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
-                next => break next,
-            }
-        };
+        let next = bereave(&target, &nodes, TRANSACTION, &producer.name.clone()).await;
         producer.coordinator = target.node(next).await;
         comes("CompleteCommit".into(), async || producer.describe().await.transaction_state).await;
     });
