@@ -1,8 +1,5 @@
 //! Every way into a real Kafka: each SASL mechanism, with and without TLS, and what must not get in.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,38 +9,22 @@ use krafka::protocol::CreateDelegationTokenRequest;
 use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, NewTopic, Record, TcpConnect, Tls};
 use scenarios::{Failure, Result, ensure};
 
+use crate::provider::stage::{SESSION, Stage};
+
 /// How long a client may take to be let in, or to hear that it is not.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// How long a session lasts before the client must authenticate again (`connections.max.reauth.ms`).
-const SESSION: Duration = Duration::from_secs(2);
-
-/// A Kafka with all its listeners, started by the script beside this crate. Dropping it ends it.
-pub struct Doors {
-    facts: BTreeMap<String, String>,
-    script: PathBuf,
-}
+/// A cluster with all its listeners.
+pub struct Doors<'a>(&'a Stage);
 
 /// One way in, by name, and what comes of it.
 pub type Check<'a> = (String, Box<dyn Fn() -> Result<()> + 'a>);
 
-impl Doors {
-    /// Starts this version with listeners for SASL and TLS.
-    ///
-    /// # Errors
-    /// If it does not start: with what the script said.
-    pub fn start(version: &str) -> Result<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("real-kafka");
-        let sessions = format!("connections.max.reauth.ms={}", SESSION.as_millis());
-        let args = ["start", version, "--sasl", "--tls", "--prop", &sessions];
-        let output = Command::new(&script).args(args).output()?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr);
-            return Err(Failure::new(format!("{} did not start {version}: {said}{why}", script.display())));
-        }
-        let facts = said.lines().filter_map(|line| line.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned()));
-        Ok(Self { facts: facts.collect(), script })
+impl<'a> Doors<'a> {
+    /// Those of a cluster that was made for it: see [`Ground::Doors`](crate::provider::stage::Ground::Doors).
+    #[must_use]
+    pub fn of(stage: &'a Stage) -> Self {
+        Self(stage)
     }
 
     /// What is tried.
@@ -52,11 +33,11 @@ impl Doors {
         let mut checks: Vec<Check<'_>> = Vec::new();
         for (listener, tls) in [("SASL_PLAINTEXT", false), ("SASL_SSL", true)] {
             for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] {
-                let name = format!("{mechanism} on {listener} lets in");
+                let name = format!("AU-01 {mechanism} on {listener} lets in");
                 checks.push((name, Box::new(move || self.let_in(self.by_properties(listener, mechanism, "")?))));
             }
             for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] {
-                let name = format!("{mechanism} on {listener} refuses a wrong password");
+                let name = format!("AU-02 {mechanism} on {listener} refuses a wrong password");
                 let refused = move || {
                     let builder = self.by_properties(listener, mechanism, "wrong")?;
                     self.refused(builder, "check the user name and the password")
@@ -64,49 +45,44 @@ impl Doors {
                 checks.push((name, Box::new(refused)));
             }
             for mechanism in ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"] {
-                let name = format!("{mechanism} on {listener} renews its sessions");
+                let name = format!("AU-07 {mechanism} on {listener} renews its sessions");
                 checks.push((name, Box::new(move || self.renewed(listener, mechanism))));
             }
-            let name = format!("a delegation token on {listener} lets in");
+            let name = format!("AU-01 a delegation token on {listener} lets in");
             checks.push((name, Box::new(move || self.by_token(listener, tls))));
         }
-        checks.push(("TLS lets in".to_owned(), Box::new(|| self.let_in(self.builder("SSL")?.tls(self.tls()?)))));
+        checks.push(("TL-01 TLS lets in".to_owned(), Box::new(|| self.let_in(self.builder("SSL")?.tls(self.tls()?)))));
         let identity = || -> Result<()> {
-            let tls = self.tls()?.identity_files(self.fact("TLS_CLIENT_CERT")?, self.fact("TLS_CLIENT_KEY")?);
+            let tls = self.tls()?.identity_files(self.0.fact("TLS_CLIENT_CERT")?, self.0.fact("TLS_CLIENT_KEY")?);
             self.let_in(self.builder("SSL")?.tls(tls))
         };
-        checks.push(("TLS with a client certificate lets in".to_owned(), Box::new(identity)));
+        checks.push(("TL-03 TLS with a client certificate lets in".to_owned(), Box::new(identity)));
         let other_name =
             || self.refused(self.builder("SSL")?.tls(self.tls()?.server_name("kafka.example")), "kafka.example");
-        checks.push(("TLS refuses a broker of another name".to_owned(), Box::new(other_name)));
+        checks.push(("TL-01 TLS refuses a broker of another name".to_owned(), Box::new(other_name)));
         let stranger = || -> Result<()> {
             // The client's own certificate is nobody's issuer.
-            let tls = Tls::new().roots_file(self.fact("TLS_CLIENT_CERT")?);
+            let tls = Tls::new().roots_file(self.0.fact("TLS_CLIENT_CERT")?);
             self.refused(self.builder("SSL")?.tls(tls), "not accepted")
         };
-        checks.push(("TLS refuses an issuer that is not trusted".to_owned(), Box::new(stranger)));
+        checks.push(("TL-02 TLS refuses an issuer that is not trusted".to_owned(), Box::new(stranger)));
         let plaintext = || self.told(self.builder("PLAINTEXT")?.tls(self.tls()?), "plaintext");
-        checks.push(("TLS on a plaintext listener is told so".to_owned(), Box::new(plaintext)));
+        checks.push(("TL-05 TLS on a plaintext listener is told so".to_owned(), Box::new(plaintext)));
         let tls = || self.told(self.builder("SSL")?, "TLS");
-        checks.push(("plaintext on a TLS listener is told so".to_owned(), Box::new(tls)));
+        checks.push(("TL-05 plaintext on a TLS listener is told so".to_owned(), Box::new(tls)));
         checks
     }
 
-    fn fact(&self, name: &str) -> Result<&str> {
-        let fact = self.facts.get(name).map(String::as_str);
-        fact.ok_or_else(|| Failure::new(format!("the script said no {name}")))
-    }
-
-    fn servers(&self, listener: &str) -> Result<&str> {
-        self.fact(&if listener == "PLAINTEXT" { "BOOTSTRAP".to_owned() } else { format!("BOOTSTRAP_{listener}") })
+    fn block_on<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
+        self.0.block_on(BOUND, future)
     }
 
     fn builder(&self, listener: &str) -> Result<KafkaBuilder> {
-        Ok(Kafka::builder(self.servers(listener)?).bootstrap_timeout(Duration::from_secs(2)))
+        Ok(Kafka::builder(self.0.servers(listener)?).bootstrap_timeout(Duration::from_secs(2)))
     }
 
     fn tls(&self) -> Result<Tls> {
-        Ok(Tls::new().roots_file(self.fact("TLS_CA")?))
+        Ok(Tls::new().roots_file(self.0.fact("TLS_CA")?))
     }
 
     /// The builder of a Java client's settings.
@@ -124,14 +100,14 @@ impl Doors {
             "bootstrap.servers={}\nsecurity.protocol={listener}\nsasl.mechanism={mechanism}\n\
              sasl.jaas.config=org.apache.kafka.common.security.{module} required {options};\n\
              ssl.truststore.type=PEM\nssl.truststore.location={}\n",
-            self.servers(listener)?,
-            self.fact("TLS_CA")?
+            self.0.servers(listener)?,
+            self.0.fact("TLS_CA")?
         );
         Ok(Kafka::from_properties(&text)?.bootstrap_timeout(Duration::from_secs(5)))
     }
 
     fn by_token(&self, listener: &str, is_tls: bool) -> Result<()> {
-        let token = block_on(async {
+        let token = self.block_on(async {
             let alice = self.by_properties(listener, "SCRAM-SHA-512", "")?.connect().await?;
             let connection = alice.broker_connection(1).await?;
             let request = CreateDelegationTokenRequest { max_lifetime_ms: -1, ..Default::default() };
@@ -153,7 +129,7 @@ impl Doors {
     }
 
     fn let_in(&self, builder: KafkaBuilder) -> Result<()> {
-        block_on(async {
+        self.block_on(async {
             let kafka = builder.connect().await?;
             let cluster = kafka.admin().describe_cluster().await?;
             ensure!(cluster.brokers.len() == 1, "{} brokers instead of one", cluster.brokers.len());
@@ -166,7 +142,7 @@ impl Doors {
         let dials = Arc::new(AtomicUsize::new(0));
         let environment = Environment::through(Counting(dials.clone()));
         let builder = self.by_properties(listener, mechanism, "")?.environment(environment);
-        block_on(async {
+        self.block_on(async {
             let kafka = builder.connect().await?;
             let topic = format!("renewed-{}-{mechanism}", listener.to_lowercase());
             for made in kafka.admin().create_topics([NewTopic::new(&*topic, 1)]).await?.into_values() {
@@ -195,7 +171,7 @@ impl Doors {
 
     /// Not let in for a reason that no retry helps with.
     fn refused(&self, builder: KafkaBuilder, words: &str) -> Result<()> {
-        let error = block_on(async { Ok(builder.connect().await) })?.err();
+        let error = self.block_on(async { Ok(builder.connect().await) })?.err();
         let error = error.ok_or_else(|| Failure::new("it was let in"))?;
         ensure!(matches!(error, KrafkaError::Auth { .. }), "{error:?} is no Auth error");
         ensure!(error.to_string().contains(words), "'{error}' lacks '{words}'");
@@ -205,20 +181,10 @@ impl Doors {
 
     /// Not let in, with a hint.
     fn told(&self, builder: KafkaBuilder, words: &str) -> Result<()> {
-        let error = block_on(async { Ok(builder.connect().await) })?.err();
+        let error = self.block_on(async { Ok(builder.connect().await) })?.err();
         let error = error.ok_or_else(|| Failure::new("it was let in"))?;
         ensure!(error.to_string().contains(words), "'{error}' lacks '{words}'");
         Ok(())
-    }
-}
-
-impl Drop for Doors {
-    fn drop(&mut self) {
-        if let Some(folder) = self.facts.get("DIR") {
-            // What does not stop ends with the machine; what was tested is not to blame.
-            let _ = Command::new(&self.script).args(["stop", folder, "--now"]).output();
-            let _ = std::fs::remove_dir_all(folder);
-        }
     }
 }
 
@@ -230,12 +196,6 @@ impl Connect for Counting {
         self.0.fetch_add(1, Relaxed);
         TcpConnect.connect(host, port)
     }
-}
-
-fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let late = |_| Err(Failure::new(format!("nothing came of it within {BOUND:?}")));
-    runtime.block_on(async { tokio::time::timeout(BOUND, future).await.unwrap_or_else(late) })
 }
 
 fn base64(bytes: &[u8]) -> String {

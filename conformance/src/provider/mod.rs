@@ -2,10 +2,12 @@
 
 use scenarios::{Failure, Result};
 
+pub(crate) mod certificates;
 #[cfg(feature = "testcontainers")]
 pub mod containers;
 pub mod fake;
 pub mod local;
+pub mod stage;
 
 use fake::Fake;
 use local::LocalKafka;
