@@ -218,7 +218,7 @@ impl KafkaBuilder {
             connect: environment.connector(),
             #[cfg(feature = "tls")]
             tls,
-            credentials: self.login.map(|login| Arc::new(Credentials::new(login, &environment))),
+            credentials: self.login.map(|login| Arc::new(Credentials::new(login, self.connect_timeout, &environment))),
             client_id: client_id.clone(),
             destination: Destination::default(),
             registry: registry.clone(),

@@ -18,9 +18,6 @@ use crate::error::KrafkaError;
 use crate::limits::finite;
 use crate::unwind::{Panicked, caught};
 
-/// How long a provider may take. Whoever waits has a deadline of its own, which is shorter as a rule.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 type Waiter<T> = oneshot::Sender<Result<Given<T>, Arc<TokenError>>>;
 type Inputs<T> = Input<T, Waiter<T>, Arc<TokenError>>;
 type Asked<T> = Pin<Box<dyn Future<Output = Result<T, TokenError>> + Send>>;
@@ -37,41 +34,58 @@ pub(super) struct Shared<T> {
 #[derive(Clone)]
 struct Asking<T> {
     ask: Arc<dyn Fn() -> Asked<T> + Send + Sync>,
-    end: fn(&T) -> Option<SystemTime>,
-    what: &'static str,
+    /// How long the provider may take: whoever waits for it waits no longer than for a connection.
+    patience: Duration,
+    kind: KindOf<T>,
     wall_clock: Arc<dyn WallClock>,
     seed: u64,
 }
 
+/// What is to be known of what a provider brings.
+#[derive(Clone, Copy)]
+struct KindOf<T> {
+    what: &'static str,
+    /// Why the mechanism cannot carry it, if it cannot.
+    fault: fn(&T) -> Option<String>,
+    end: fn(&T) -> Option<SystemTime>,
+}
+
 impl Shared<BearerToken> {
-    pub(super) fn tokens(provider: Arc<dyn TokenProvider>, environment: &Environment) -> Self {
+    pub(super) fn tokens(provider: Arc<dyn TokenProvider>, patience: Duration, environment: &Environment) -> Self {
         let ask = move || -> Asked<BearerToken> {
             let provider = provider.clone();
             Box::pin(async move { provider.token().await })
         };
-        Self::new(ask, BearerToken::end, "bearer token", environment)
+        let kind = KindOf { what: "bearer token", fault: BearerToken::fault, end: BearerToken::end };
+        Self::new(ask, kind, patience, environment)
     }
 }
 
 impl Shared<AwsCredentials> {
-    pub(super) fn keys(provider: Arc<dyn AwsCredentialsProvider>, environment: &Environment) -> Self {
+    pub(super) fn keys(
+        provider: Arc<dyn AwsCredentialsProvider>,
+        patience: Duration,
+        environment: &Environment,
+    ) -> Self {
         let ask = move || -> Asked<AwsCredentials> {
             let provider = provider.clone();
             Box::pin(async move { provider.credentials().await })
         };
-        Self::new(ask, AwsCredentials::end, "set of AWS credentials", environment)
+        let fault = |keys: &AwsCredentials| keys.fault().map(str::to_owned);
+        let kind = KindOf { what: "set of AWS credentials", fault, end: AwsCredentials::end };
+        Self::new(ask, kind, patience, environment)
     }
 }
 
 impl<T: Clone + Send + 'static> Shared<T> {
     fn new(
         ask: impl Fn() -> Asked<T> + Send + Sync + 'static,
-        end: fn(&T) -> Option<SystemTime>,
-        what: &'static str,
+        kind: KindOf<T>,
+        patience: Duration,
         environment: &Environment,
     ) -> Self {
         let (wall_clock, seed) = (environment.clock(), environment.seed());
-        Self { asking: Asking { ask: Arc::new(ask), end, what, wall_clock, seed }, inputs: Mutex::default() }
+        Self { asking: Asking { ask: Arc::new(ask), patience, kind, wall_clock, seed }, inputs: Mutex::default() }
     }
 
     /// The one that there is, or a new one.
@@ -80,7 +94,7 @@ impl<T: Clone + Send + 'static> Shared<T> {
         // A task that ends meanwhile drops the waiter with the input, which then says so.
         let _ = self.inputs().send(Input::Wanted { waiter });
         match token.await {
-            Ok(given) => given.map_err(|why| missing(self.asking.what, &why)),
+            Ok(given) => given.map_err(|why| missing(self.asking.kind.what, &why)),
             Err(_) => Err(KrafkaError::closed("the Kafka handle was closed")),
         }
     }
@@ -118,14 +132,15 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
 }
 
 async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
-    let what = asking.what;
-    let late = |_| Err(format!("the provider took longer than {PATIENCE:?}").into());
+    let (KindOf { what, fault, end }, patience) = (asking.kind, asking.patience);
+    let late = |_| Err(format!("the provider took longer than {patience:?} (connect_timeout)").into());
     // The provider is the user's, and this task everybody's.
     let asked = async { caught(|| (asking.ask)()).await.unwrap_or_else(panicked) };
-    match timeout(PATIENCE, asked).await.unwrap_or_else(late) {
+    let judged = |token| fault(&token).map_or(Ok(token), |fault| Err(faulty(what, &fault)));
+    match timeout(patience, asked).await.unwrap_or_else(late).and_then(judged) {
         Ok(token) => {
             let now = asking.wall_clock.now();
-            let life = (asking.end)(&token).map(|end| finite(end.duration_since(now).unwrap_or_default()));
+            let life = end(&token).map(|end| finite(end.duration_since(now).unwrap_or_default()));
             tracing::debug!(?life, "got a {what}");
             Input::Fetched { token, life }
         }
@@ -139,6 +154,13 @@ async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
 #[cold]
 fn panicked<T>(panicked: Panicked) -> Result<T, TokenError> {
     Err(format!("the provider failed: {panicked}").into())
+}
+
+/// What no mechanism can carry never takes the place of one that still holds. Whoever waits for it hears that it is no
+/// use to go on so.
+#[cold]
+fn faulty(what: &str, fault: &str) -> TokenError {
+    KrafkaError::auth(format!("the provider brought a {what} that cannot be used: {fault}")).into()
 }
 
 /// A provider that failed may succeed later, unless it says itself that it will not.

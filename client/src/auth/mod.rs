@@ -21,6 +21,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use krafka_protocol::Str;
 
@@ -131,15 +132,18 @@ pub(crate) enum Spelling {
 }
 
 impl Credentials {
-    pub(crate) fn new(login: Login, environment: &Environment) -> Self {
+    /// `patience` is how long a provider may take.
+    pub(crate) fn new(login: Login, patience: Duration, environment: &Environment) -> Self {
         let kind = match login {
             Login::Plain(plain) => Kind::Plain(plain),
             Login::Scram(given) => Kind::Scram { prepared: given.as_prepared(), given },
             Login::Bearer(provider) => {
                 let name = provider.name();
-                Kind::Bearer { tokens: Shared::tokens(provider, environment), name }
+                Kind::Bearer { tokens: Shared::tokens(provider, patience, environment), name }
             }
-            Login::MskIam(iam) => Kind::MskIam { keys: Shared::keys(iam.provider().clone(), environment), iam },
+            Login::MskIam(iam) => {
+                Kind::MskIam { keys: Shared::keys(iam.provider().clone(), patience, environment), iam }
+            }
         };
         let (nonces, wall_clock) = (environment.nonces(), environment.clock());
         Self { kind, nonces, wall_clock, prefers_prepared: AtomicBool::new(false) }
@@ -192,8 +196,7 @@ impl Credentials {
             (Kind::Scram { given, .. }, _) => own(Exchange::Scram(given.begin(self.nonces.draw()))),
             (Kind::Bearer { tokens, .. }, _) => {
                 let Given { token, number, is_new } = tokens.get().await?;
-                let refused = |fault| KrafkaError::auth(format!("authenticating with OAUTHBEARER: {fault}"));
-                let exchange = oauth::Exchange::new(token).map(Exchange::Bearer).map_err(refused)?;
+                let exchange = Exchange::Bearer(oauth::Exchange::new(token));
                 Ok(Begun { exchange, lent: Some(Lent { number, is_new }) })
             }
             (Kind::MskIam { iam, keys }, _) => {

@@ -44,7 +44,8 @@ pub type ProvidingCredentials<'a> = Pin<Box<dyn Future<Output = Result<AwsCreden
 /// All connections of a handle share one set of keys and one request for it. Keys that end are asked for anew when four
 /// fifths of their life are over; while that fails, the old ones are used as long as they hold.
 pub trait AwsCredentialsProvider: Send + Sync + 'static {
-    /// Asks for keys. The client bounds the call by its connect timeout, by dropping the future.
+    /// Asks for keys. The client bounds the call by [`connect_timeout`](crate::KafkaBuilder::connect_timeout), by
+    /// dropping the future; what cannot be used (empty, or with a blank in it) is taken for a failure.
     fn credentials(&self) -> ProvidingCredentials<'_>;
 }
 
@@ -90,7 +91,7 @@ impl AwsCredentials {
     }
 
     /// Why they cannot be those of AWS, if they cannot.
-    fn fault(&self) -> Option<&'static str> {
+    pub(super) fn fault(&self) -> Option<&'static str> {
         let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_plain(&self.access_key_id) {
             Some("the access key id is empty, or has a character that none has, such as a blank")

@@ -84,9 +84,6 @@ impl MskIam {
     /// # Errors
     /// Why nothing can be signed, in words.
     pub(crate) fn begin(&self, credentials: &AwsCredentials, host: &str, now: SystemTime) -> Result<Exchange, String> {
-        if let Some(fault) = credentials.fault() {
-            return Err(fault.to_owned());
-        }
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let region = self.region.clone().or_else(|| region_in(host).map(str::to_owned));
         let region = region.or_else(|| set("AWS_REGION")).or_else(|| set("AWS_DEFAULT_REGION")).ok_or_else(|| {

@@ -75,9 +75,7 @@ fn a_region_that_was_given_goes_before_all_others() {
 
 #[test]
 fn what_cannot_be_signed_is_told_without_secrets() {
-    let fault = |keys: AwsCredentials| {
-        MskIam::new(keys.clone()).region("us-east-1").begin(&keys, "kafka", at()).expect_err("it is wrong")
-    };
+    let fault = |keys: AwsCredentials| keys.fault().expect("it is wrong");
 
     assert!(fault(AwsCredentials::new("", "x")).contains("access key id"));
     let secret = fault(AwsCredentials::new("a", "hunter2\n"));
