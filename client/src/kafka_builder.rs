@@ -173,8 +173,9 @@ impl KafkaBuilder {
     /// there behind a long poll, which is short then (50 ms); those of a rebalance do not, as all else would wait for
     /// the whole group then. If there is none to this broker, whoever has had a connection for 40 ms gives it up
     /// once its requests are answered, and the brokers take turns: with fewer connections than brokers everything
-    /// works, slowly, and up to 20 connections are made in a second; the log warns of it. Who gets no turn within ten
-    /// seconds fails with an error that can be retried, which producers and consumers do.
+    /// works, slowly, and up to 20 connections are made in a second; the log warns of it. Consumers that find nothing
+    /// new take fewer turns then, and may see a record half a second late. Who gets no turn within ten seconds fails
+    /// with an error that can be retried, which producers and consumers do.
     ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {

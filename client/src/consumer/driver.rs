@@ -87,7 +87,11 @@ fn carry_out(
         Action::FollowCluster { since } => {
             work.start(async move { Input::ClusterChanged(to.cluster.changed(since).await) });
         }
-        Action::Fetch { node, mut request } => work.start(async move {
+        Action::Fetch { node, mut request, pause } => work.start(async move {
+            if to.network.takes_turns() {
+                // What the broker would have to wait for is waited for here, where it costs nobody a connection.
+                drive::sleep_until(Some(drive::now() + pause)).await;
+            }
             if to.network.is_scarce() {
                 // Others wait for this connection, or for one in its place.
                 request.max_wait_ms = request.max_wait_ms.min(SHORT_WAIT_MS);

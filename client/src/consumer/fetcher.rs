@@ -31,6 +31,14 @@ use crate::rng::Rng;
 /// Without that bound, a partition that has just been drained would wait for the long poll of its idle neighbours.
 const IMPATIENT_WAIT: Duration = Duration::from_millis(20);
 
+/// The longest pause of an idle fetch, however long a broker may hold back its answer: what comes in meanwhile is
+/// late by that.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// After so many answers in a row that brought nothing a pause is as long as it may be. Each one before is half as long
+/// as the next.
+const TO_FULL_PAUSE: u32 = 5;
+
 /// What a fetch asks for, and how much of it is buffered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FetchConfig {
@@ -88,6 +96,9 @@ pub(crate) enum Action {
     Fetch {
         node: i32,
         request: FetchRequest,
+        /// Where connections are few, others may have this one for so long first: as answers bring nothing, the broker
+        /// would hold back the next one, too.
+        pause: Duration,
     },
     /// Tell the broker that the session is over; the answer does not matter.
     EndSession {
@@ -142,6 +153,8 @@ struct Peer {
     in_flight: Option<InFlight>,
     failures: u32,
     not_before: Option<Instant>,
+    /// How many answers in a row brought no records.
+    barren: u32,
     /// Which partition comes first in a full request, so that none starves behind large neighbours.
     turn: usize,
 }
@@ -237,12 +250,16 @@ impl Fetcher {
                 })
                 .collect();
             peer.session.ask(&asked, &mut request);
+            if request.session_epoch > 0 && !request.topics.is_empty() {
+                // It asks for something else than before.
+                peer.barren = 0;
+            }
             peer.in_flight = Some(InFlight {
                 names: partitions.iter().map(|want| (want.topic_id, want.topic.clone())).collect(),
                 reserved: partitions.len().saturating_mul(per_partition).min(most),
                 sent: partitions.into_iter().map(|want| ((want.topic.clone(), want.partition), want)).collect(),
             });
-            self.actions.push_back(Action::Fetch { node, request });
+            self.actions.push_back(Action::Fetch { node, request, pause: pause(peer.barren, max_wait) });
         }
     }
 
@@ -267,6 +284,7 @@ impl Fetcher {
                 peer.session.answered(response.session_id);
                 peer.failures = 0;
                 peer.not_before = None;
+                peer.barren = if has_records(&response) { 0 } else { peer.barren.saturating_add(1) };
                 self.take(node, sent, response, now);
             }
             // The first of these in a row costs a round trip only; should the broker go on so, we wait in between.
@@ -430,6 +448,19 @@ impl Machine for Fetcher {
         .flatten()
         .filter(|&time| self.now.is_none_or(|now| time > now))
         .min()
+    }
+}
+
+fn has_records(response: &FetchResponse) -> bool {
+    let mut partitions = response.responses.iter().flat_map(|topic| &topic.partitions);
+    partitions.any(|partition| partition.records.as_ref().is_some_and(|records| !records.is_empty()))
+}
+
+/// How long a fetch need not be sent after so many that brought nothing.
+fn pause(barren: u32, max_wait: Duration) -> Duration {
+    match TO_FULL_PAUSE.checked_sub(barren) {
+        Some(TO_FULL_PAUSE) => Duration::ZERO,
+        halvings => max_wait.min(MAX_PAUSE) / (1 << halvings.unwrap_or(0)),
     }
 }
 

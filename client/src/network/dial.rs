@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use super::bell::Bell;
 use super::channel::{Loss, Rules};
 use super::destination::Destination;
 use super::detours::Detours;
@@ -52,11 +53,13 @@ pub(super) struct Dialer {
     config: NetworkConfig,
     ladder: Mutex<Ladder>,
     detours: Mutex<Detours>,
+    /// What the connections ring when they have nothing more to do.
+    bell: Arc<Bell>,
 }
 
 impl Dialer {
-    pub(super) fn new(config: NetworkConfig) -> Self {
-        Self { config, ladder: Mutex::default(), detours: Mutex::default() }
+    pub(super) fn new(config: NetworkConfig, bell: Arc<Bell>) -> Self {
+        Self { config, ladder: Mutex::default(), detours: Mutex::default(), bell }
     }
 
     pub(super) fn destination(&self) -> &Destination {
@@ -150,6 +153,7 @@ impl Dialer {
             is_muted: AtomicBool::new(false),
             submitted: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
+            bell: self.bell.clone(),
             registry: self.config.registry.clone(),
             counters: self.config.registry.broker(node.id),
         });

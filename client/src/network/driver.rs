@@ -189,6 +189,15 @@ pub(super) fn is_end(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }
 
+/// Tells those who wait for room that a connection has ended, however it does: in a panic of the user's stream, too.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.bell.ring();
+    }
+}
+
 /// Runs a connection until it closes.
 pub(super) async fn run(
     stream: Box<dyn Stream>,
@@ -196,8 +205,11 @@ pub(super) async fn run(
     rules: Rules,
     mut renewal: Renewal,
     shared: Arc<Shared>,
-    mut inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
+    inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
 ) {
+    // Dropped after the inputs, so that whoever looks then sees that they are closed.
+    let _ending = Ending(shared.clone());
+    let mut inputs = inputs;
     let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false };
     let mut channel = Channel::new(rules, drive::now());
     let mut has_callers = true;
@@ -205,7 +217,7 @@ pub(super) async fn run(
     // The handshake may have read past its own end.
     take_frames(&mut io.reader, &mut channel);
     while carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered).is_continue() {
-        shared.done.store(channel.done(), Ordering::Release);
+        shared.note_done(channel.done());
         shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
         tokio::select! {
             // The socket before the callers, so that their requests meet an up-to-date count of what is in flight. The
@@ -238,7 +250,7 @@ pub(super) async fn run(
         channel.handle(input, drive::now());
     }
     let _ = carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered);
-    shared.done.store(channel.done(), Ordering::Release);
+    shared.note_done(channel.done());
     // Best effort: the peer may be gone or not read any more.
     let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;
 }

@@ -10,6 +10,7 @@
 //! JoinGroup) holds back everything behind it. Each purpose therefore has its own connection: a produce request never
 //! waits for a fetch, nor a heartbeat for either.
 
+mod bell;
 mod channel;
 mod destination;
 mod detours;
@@ -43,6 +44,7 @@ use std::time::Duration;
 use krafka_protocol::{Message, Request, Str};
 use tokio::sync::{mpsc, oneshot};
 
+use self::bell::Bell;
 pub(crate) use self::channel::Waiter;
 use self::channel::{Input, Queued};
 pub(crate) use self::destination::Destination;
@@ -129,6 +131,12 @@ impl Network {
         self.pool.is_scarce()
     }
 
+    /// Whether brokers are connected to by turns, because `max_connections` is low: what can come later should not take
+    /// a turn from others.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.pool.takes_turns()
+    }
+
     /// Whether somebody waits for a connection to a broker because `max_connections` leaves no room for one.
     pub(crate) fn is_waiting_for(&self, node: &Node, lane: Lane) -> bool {
         self.pool.is_waiting_for(node, lane)
@@ -199,6 +207,8 @@ struct Shared {
     submitted: AtomicUsize,
     /// Counted by the task: how many of those are done.
     done: AtomicUsize,
+    /// Rung when nothing is pending any more.
+    bell: Arc<Bell>,
     registry: Arc<Registry>,
     /// What is counted for the broker.
     counters: Arc<metrics::Broker>,
@@ -209,6 +219,13 @@ impl Shared {
         // What is done was submitted before: read in this order, the difference is never negative.
         let done = self.done.load(Ordering::Acquire);
         self.submitted.load(Ordering::Acquire).wrapping_sub(done)
+    }
+
+    /// Notes how many requests are done.
+    fn note_done(&self, done: usize) {
+        if self.done.swap(done, Ordering::AcqRel) != done && self.pending() == 0 {
+            self.bell.ring();
+        }
     }
 }
 
@@ -226,7 +243,8 @@ impl Connection {
 
     /// How many submitted requests are not done.
     pub(crate) fn pending(&self) -> usize {
-        self.shared.pending()
+        // Nothing more is done by a task that has ended, with what comes too late.
+        if self.inputs.is_closed() { 0 } else { self.shared.pending() }
     }
 
     /// Whether the broker asked for silence at present.

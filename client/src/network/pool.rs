@@ -4,18 +4,20 @@
 //! own, so that a caller that gives up does not take the attempt of the others with it.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::bell::Bell;
 use super::destination::Destination;
 use super::dial::{Dialer, NetworkConfig};
 use super::error::{CallError, no_room};
-use super::slots::{Action, Input, Key, LOOK, Refusal, Slots, Slotted};
+use super::slots::{Action, Input, Key, Refusal, Slots, Slotted};
 use super::{Connection, Lane};
 use crate::cluster::Node;
 use crate::drive;
@@ -29,14 +31,25 @@ pub(super) struct Pool {
     slots: Mutex<Slots<Connection, Waiter, CallError>>,
     dialer: Dialer,
     max_connections: usize,
-    /// Whether a task looks for room, for those who wait. Changed only with the slots locked.
-    is_looking: AtomicBool,
+    /// Heard by a task that looks for room, while somebody waits for it. Changed only with the slots locked.
+    bell: Arc<Bell>,
+    /// Where attempts run: a lane can be released where there is no runtime, and leave room for others.
+    runtime: Handle,
     /// When it was last told that there are too few connections.
     told_full: Mutex<Option<Instant>>,
 }
 
 /// What happens again within this time is one line.
 const SERIES: Duration = Duration::from_secs(60);
+
+/// The task that looks. It may end with its runtime: then another is to, for the next who waits.
+struct Looking<'a>(&'a Pool);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.with_slots(|_| self.0.bell.ignore());
+    }
+}
 
 impl super::Waiter for Waiter {
     fn is_abandoned(&self) -> bool {
@@ -61,12 +74,13 @@ impl Slotted for Connection {
 impl Pool {
     pub(super) fn new(config: NetworkConfig) -> Self {
         let slots = Mutex::new(Slots::new(config.max_connections, config.seed));
-        let max_connections = config.max_connections;
+        let (max_connections, bell) = (config.max_connections, Arc::<Bell>::default());
         Self {
             slots,
             max_connections,
-            dialer: Dialer::new(config),
-            is_looking: AtomicBool::new(false),
+            dialer: Dialer::new(config, bell.clone()),
+            bell,
+            runtime: Handle::current(),
             told_full: Mutex::default(),
         }
     }
@@ -87,6 +101,10 @@ impl Pool {
 
     pub(super) fn is_scarce(&self) -> bool {
         self.with_slots(|slots| slots.is_scarce(drive::now()))
+    }
+
+    pub(super) fn takes_turns(&self) -> bool {
+        self.with_slots(|slots| slots.takes_turns(drive::now()))
     }
 
     pub(super) fn is_waiting_for(&self, node: &Node, lane: Lane) -> bool {
@@ -122,15 +140,21 @@ impl Pool {
     }
 
     fn handle(self: &Arc<Self>, input: Input<Connection, Waiter, CallError>) {
+        self.act(input);
+        // When to look next may have changed.
+        self.bell.ring();
+    }
+
+    fn act(self: &Arc<Self>, input: Input<Connection, Waiter, CallError>) {
         let (actions, must_look) = self.with_slots(|slots| {
             let now = drive::now();
             slots.handle(input, now);
             let actions = std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>();
-            (actions, slots.is_waiting() && !self.is_looking.swap(true, Ordering::Relaxed))
+            (actions, slots.is_waiting() && self.bell.listen())
         });
         if must_look {
             self.tell_full();
-            tokio::spawn(self.clone().look());
+            self.spawn(self.clone().look());
         }
         for action in actions {
             match action {
@@ -146,16 +170,25 @@ impl Pool {
 
     /// Looks for room as long as somebody waits for it.
     async fn look(self: Arc<Self>) {
-        let ends = || {
-            self.with_slots(|slots| {
-                self.is_looking.store(slots.is_waiting(), Ordering::Relaxed);
-                !slots.is_waiting()
-            })
-        };
-        while !ends() {
-            drive::sleep_until(Some(drive::now() + LOOK)).await;
-            self.handle(Input::Looked);
+        let looking = Looking(&self);
+        loop {
+            self.act(Input::Rested);
+            let Some(deadline) = self.with_slots(|slots| slots.deadline()) else { break };
+            tokio::select! {
+                // A connection that has come to rest is no later than the time.
+                biased;
+                () = self.bell.rung() => {}
+                () = drive::sleep_until(Some(deadline)) => {}
+            }
         }
+        drop(looking);
+        // Somebody may have come in between.
+        self.act(Input::Rested);
+    }
+
+    /// Starts a task, in the runtime of the caller if there is one.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        Handle::try_current().as_ref().unwrap_or(&self.runtime).spawn(task);
     }
 
     #[cold]
@@ -172,7 +205,7 @@ impl Pool {
 
     fn dial(self: &Arc<Self>, key: Key, node: Node) {
         let pool = self.clone();
-        tokio::spawn(async move {
+        self.spawn(async move {
             let lane = key.lane();
             // How connections are made, and certificates judged, may be the user's.
             let dialled = caught(|| pool.dialer.dial(&node, lane)).await;

@@ -13,8 +13,8 @@
 //! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
 //! soon as there is room, and nothing of it is on its way, so that its requests stay in order. Where there is none to
 //! the broker it waits for its turn (see `turns.rs`): connections that are idle make room at once, and of those that
-//! are kept busy the one that was had for longest is given up after its answers. As nobody says when a connection has
-//! become idle, [`Input::Looked`] is to come every [`LOOK`] while somebody waits.
+//! are kept busy the one that was had for longest is given up after its answers. While somebody waits, connections are
+//! to say when they have nothing more to do ([`Input::Rested`]).
 
 mod turns;
 
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
-use self::turns::{GRACE, PACE, PATIENCE, TURN, Turns};
+use self::turns::{GRACE, PACE, PATIENCE, SCARCE, TURN, Turns};
 use super::{Lane, Waiter};
 use crate::backoff::Backoff;
 use crate::cluster::Node;
@@ -38,8 +38,8 @@ const RECONNECT: Backoff = Backoff::new(Duration::from_millis(50), Duration::fro
 /// A failure this long ago is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// How often to look for room while somebody waits for it.
-pub(super) const LOOK: Duration = Duration::from_millis(10);
+/// The least time between two looks for room that nothing but time is the reason of.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// Slots that need no sweeping.
 const FEW: usize = 16;
@@ -95,8 +95,8 @@ pub(crate) enum Input<C, W, E> {
     Moved { nodes: BTreeMap<i32, Arc<Node>> },
     /// One more will use a lane that several share.
     Held { lane: Lane },
-    /// Somebody waits: is there room by now?
-    Looked,
+    /// A connection has nothing more to do, or was closed.
+    Rested,
     /// One less will use these lanes.
     Released { lanes: Vec<Lane> },
     /// The client is closing.
@@ -167,6 +167,8 @@ pub(crate) struct Slots<C, W, E> {
     leaving: Vec<C>,
     /// When a connection was given up for another last.
     given_up: Option<Instant>,
+    /// When there may be room for those who wait without anything else happening, or one of them has waited in vain.
+    look_at: Option<Instant>,
     /// With so many slots the closed ones are looked for: a walk through all of them at each attempt would take as many
     /// steps as the square of their number.
     sweep_at: usize,
@@ -186,6 +188,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             turns: Turns::default(),
             leaving: Vec::new(),
             given_up: None,
+            look_at: None,
             sweep_at: FEW,
             rng: Rng::stream(seed, "slots"),
             is_closed: false,
@@ -219,7 +222,12 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
 
     /// Whether requests wait for those of others, because there are too few connections, or did so not long ago.
     pub(crate) fn is_scarce(&self, now: Instant) -> bool {
-        self.turns.is_scarce(now)
+        self.turns.is_scarce(now) || self.takes_turns(now)
+    }
+
+    /// Whether connections are, or were not long ago, given up for others.
+    pub(crate) fn takes_turns(&self, now: Instant) -> bool {
+        self.is_waiting() || self.given_up.is_some_and(|last| now < last + SCARCE)
     }
 
     /// Whether somebody waits for a turn.
@@ -338,6 +346,11 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
 
     /// Makes connections for those who wait, as far as there is room, and sees that there will be more.
     fn give_turns(&mut self, now: Instant) {
+        self.give_turns_for_now(now);
+        self.look_at = self.next_look(now);
+    }
+
+    fn give_turns_for_now(&mut self, now: Instant) {
         for waiter in self.turns.expired(now) {
             self.refuse(waiter, Refusal::Full { max_connections: self.max_connections, waited: PATIENCE });
         }
@@ -404,6 +417,22 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             self.leaving.push(connection.clone());
             self.actions.push_back(Action::Retire(connection));
         }
+    }
+
+    /// When time alone will have made room, or somebody will have waited in vain.
+    fn next_look(&self, now: Instant) -> Option<Instant> {
+        let in_vain = self.turns.first_in_vain()?;
+        let takes_back = self.leaving.len() < self.turns.len();
+        let makes_room = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
+            (_, Slot::Ready { connection, used, .. }) if connection.pending() == 0 => Some(*used + GRACE),
+            (Lane::Own(_) | Lane::Join(_), _) => None,
+            (_, Slot::Ready { since, .. }) if takes_back => Some(*since + TURN),
+            _ => None,
+        });
+        let paced = self.given_up.map(|last| last + PACE);
+        let room = makes_room.min().map(|time| paced.map_or(time, |paced| time.max(paced)));
+        // What has changed under our eyes is told, too: there is no need to look again at once.
+        Some(room.map_or(in_vain, |room| room.min(in_vain)).max(now + MOMENT))
     }
 
     fn sweep(&mut self) {
@@ -507,31 +536,29 @@ impl<C: Slotted, W: Waiter, E: Clone> Machine for Slots<C, W, E> {
     type Action = Action<C, W, E>;
 
     fn handle(&mut self, input: Self::Input, now: Instant) {
-        // A lane may be released where nobody can dial, outside of the runtime: then whoever looks will.
-        let may_dial =
-            matches!(input, Input::Wanted { .. } | Input::Connected { .. } | Input::Failed { .. } | Input::Looked);
         match input {
             Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
             Input::Connected { key, connection } => self.connected(key, connection, now),
             Input::Failed { key, error } => self.failed(&key, &error, now),
             Input::Moved { nodes } => self.moved(&nodes),
-            Input::Looked => {}
+            Input::Rested => {}
             Input::Held { lane } => *self.users.entry(lane).or_default() += 1,
             Input::Released { lanes } => self.released(lanes),
             Input::Closed => self.closed(),
         }
-        if may_dial && self.is_waiting() {
-            self.give_turns(now);
-        }
+        self.give_turns(now);
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Self::Action> {
+    fn poll(&mut self, now: Instant) -> Option<Self::Action> {
+        if self.look_at.is_some_and(|time| time <= now) {
+            self.give_turns(now);
+        }
         self.actions.pop_front()
     }
 
-    /// Backoff is looked at when somebody wants a connection; for room is looked when it is said to be time.
+    /// Backoff is looked at when somebody wants a connection.
     fn deadline(&self) -> Option<Instant> {
-        None
+        self.look_at
     }
 }
 

@@ -60,6 +60,34 @@ async fn brokers_take_short_turns_and_none_is_given_up_on() {
     }
 }
 
+/// CB-20: a consumer that has nothing to read leaves the connections alone for most of the time, and is there soon when
+/// it has.
+#[tokio::test(start_paused = true)]
+async fn an_idle_consumer_makes_few_connections() {
+    for limit in [1, 2] {
+        let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start_on_pipes();
+        let kafka = client(&fake).max_connections(limit).connect().await.expect("it is up");
+        let writer = client(&fake).connect().await.expect("it is up").producer().build().await.expect("valid");
+        let consumer = kafka.consumer("g").auto_offset_reset(AutoOffsetReset::Earliest).build().await.expect("valid");
+        consumer.subscribe(&["orders"]).await.expect("subscribed");
+        consumer.poll(15 * SECOND).await.expect("a cap is no error");
+        let opened = kafka.metrics().connections.opened;
+
+        consumer.poll(20 * SECOND).await.expect("a cap is no error");
+        let dials = kafka.metrics().connections.opened - opened;
+
+        assert!(dials <= 140, "limit {limit}: {dials} connections made in 20 s");
+        for number in 0..6 {
+            writer.send(Record::new("orders", "tea").partition(number % 3)).await.expect("it is written");
+            let written = Instant::now();
+            let read = consumer.poll(5 * SECOND).await.expect("a cap is no error").len();
+            let took = written.elapsed();
+            assert!(read == 1 && took < SECOND, "limit {limit}: {read} read after {took:?}");
+            sleep(10 * SECOND).await;
+        }
+    }
+}
+
 /// CB-20: a group that gathers keeps the only connection for longer than all brokers together are waited for. Metadata
 /// wait for their turn, and nothing is taken for a fault.
 #[tokio::test(start_paused = true)]

@@ -50,7 +50,9 @@ impl Engine {
 
     fn fetcher_wants(&mut self, action: fetcher::Action) {
         match action {
-            fetcher::Action::Fetch { node, request } => self.actions.push_back(Action::Fetch { node, request }),
+            fetcher::Action::Fetch { node, request, pause } => {
+                self.actions.push_back(Action::Fetch { node, request, pause });
+            }
             fetcher::Action::EndSession { node, request } => {
                 if let Some(closing) = &mut self.closing {
                     closing.partings += 1;

@@ -106,6 +106,7 @@ pub(crate) enum Action {
     Fetch {
         node: i32,
         request: FetchRequest,
+        pause: Duration,
     },
     EndSession {
         node: i32,

@@ -57,7 +57,7 @@ fn refusal(node: i32, code: ErrorCode) -> Input {
 /// What it does, each action in a word; a fetch with the partitions that its request names.
 fn words(script: &mut Script<Fetcher>) -> Vec<String> {
     let word = |action| match action {
-        Action::Fetch { node, request } => {
+        Action::Fetch { node, request, .. } => {
             let partitions = request.topics.iter().flat_map(|topic| &topic.partitions);
             let partitions: Vec<_> = partitions.map(|partition| partition.partition).collect();
             format!("fetch {node} {partitions:?} epoch {}", request.session_epoch)
@@ -135,6 +135,49 @@ fn a_broker_may_not_hold_back_its_answer_long_while_a_buffer_is_full() {
         let [Action::Fetch { request, .. }] = &actions[..] else { panic!("{actions:?}") };
         assert_eq!(request.max_wait_ms, 20);
     });
+}
+
+/// The pause of the only fetch that it sends.
+fn pause_of_the_next(script: &mut Script<Fetcher>, partitions: &[i32]) -> u128 {
+    script.input(wanted(&[(1, partitions)]));
+    let fetches = script.actions().into_iter().filter_map(|action| match action {
+        Action::Fetch { pause, .. } => Some(pause.as_millis()),
+        _ => None,
+    });
+    let pauses: Vec<_> = fetches.collect();
+    let [pause] = pauses[..] else { panic!("one fetch, not {pauses:?}") };
+    pause
+}
+
+/// CB-20: who hears of nothing new may leave the connection to others, for no longer than a broker would have held back
+/// its answer.
+#[test]
+fn the_more_answers_bring_nothing_the_longer_the_connection_may_be_left_to_others() {
+    Script::run(fetcher, |script| {
+        let mut pauses = vec![pause_of_the_next(script, &[0])];
+        for _ in 0..7 {
+            script.input(answer(1, vec![]));
+            pauses.push(pause_of_the_next(script, &[0]));
+        }
+        assert_eq!(pauses, [0, 31, 62, 125, 250, 500, 500, 500]);
+
+        script.input(answer(1, vec![]));
+        assert_eq!(pause_of_the_next(script, &[0, 1]), 0, "it asks for something new");
+        script.input(answer(1, vec![]));
+        assert_eq!(pause_of_the_next(script, &[0, 1]), 31);
+        let records = PartitionData { records: Some(Bytes::from_static(&[0; 80])), ..data(0, ErrorCode::NONE) };
+        script.input(answer(1, vec![records]));
+        assert_eq!(pause_of_the_next(script, &[0, 1]), 0, "there are records");
+    });
+}
+
+/// A user's long wait is for brokers, which answer as soon as there is something. A pause does not.
+#[test]
+fn a_pause_is_bounded_and_is_no_longer_than_the_brokers_wait() {
+    let ms = Duration::from_millis;
+    assert_eq!(pause(9, ms(30_000)), MAX_PAUSE);
+    assert_eq!(pause(9, IMPATIENT_WAIT), IMPATIENT_WAIT);
+    assert_eq!(pause(9, Duration::ZERO), Duration::ZERO);
 }
 
 #[test]

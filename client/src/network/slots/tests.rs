@@ -224,8 +224,9 @@ fn at_the_limit_busy_connections_stay() {
         script.input(want(3, Control, "c"));
 
         assert_eq!(script.actions(), []);
-        script.after(PATIENCE).input(Input::Looked);
-        assert_eq!(script.actions(), [refuse("c", Refusal::Full { max_connections: 2, waited: PATIENCE })]);
+        script.after(PATIENCE);
+        let full = refuse("c", Refusal::Full { max_connections: 2, waited: PATIENCE });
+        assert_eq!(script.actions(), [Action::Retire(busy(1)), full], "to be given up it must be done");
         assert!(!script.machine().is_waiting());
     });
 }
@@ -287,7 +288,7 @@ fn at_the_limit_a_lane_waits_for_a_connection_that_is_under_way() {
             script.input(connected(1, Control, idle(1)));
 
             assert_eq!(script.actions(), [dial(1, Control), give("a", idle(1)), give("b", idle(1))]);
-            script.after(GRACE).input(Input::Looked);
+            script.after(GRACE);
             assert_eq!(script.actions(), [Action::Retire(idle(1)), dial(2, Produce)]);
         },
     );

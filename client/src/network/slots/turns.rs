@@ -26,7 +26,7 @@ pub(super) const PACE: Duration = Duration::from_millis(50);
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long after somebody waited for another connections count as scarce.
-const SCARCE: Duration = Duration::from_secs(3);
+pub(super) const SCARCE: Duration = Duration::from_secs(3);
 
 /// Who waits beyond this has no place in the order.
 const MAX_WAITING: usize = 1_000;
@@ -120,6 +120,11 @@ impl<W: Waiter> Turns<W> {
         }
         self.waiting.retain(|turn| !turn.waiters.is_empty());
         taken
+    }
+
+    /// When the next will have waited for too long.
+    pub(super) fn first_in_vain(&self) -> Option<Instant> {
+        self.waiting.iter().flat_map(|turn| turn.waiters.first()).map(|(_, until)| *until).min()
     }
 
     /// Takes out those who waited for too long, and drops those who want nothing any more.

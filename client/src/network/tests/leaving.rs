@@ -62,6 +62,20 @@ async fn a_dropped_call_s_answer_is_nobody_s() {
     }
 }
 
+/// A connection was handed over, and given up for another before it was used: the request that comes too late is
+/// nobody's work. Were it pending, the connection would count for `max_connections` for ever.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_comes_after_the_end_is_not_pending() {
+    let (_network, connection, _peer) = connected().await;
+    connection.retire();
+    sleep(SECOND).await;
+
+    let error = heartbeat(&connection).await.expect_err("its task has ended");
+
+    assert!(matches!(error.error(), KrafkaError::Network(_)), "{error:?}");
+    assert_eq!(connection.pending(), 0);
+}
+
 /// A stream that never says good-bye, as TLS does when the socket takes nothing more.
 struct Clinging(DuplexStream);
 

@@ -273,16 +273,16 @@ impl<L: Clone> Sender<L> {
             if batch.is_settled() {
                 self.actions.push_back(Action::Recycle(batch));
             } else if is_retriable {
-                let name = batch.destination.name.clone();
-                // The others of the connection fail with it, one after the other; the first one asks.
-                if self.partition(slot).not_before.is_none_or(|at| at <= now) {
-                    self.actions.push_back(Action::Refresh(name));
-                }
                 // What never left the process says little about the broker: once, it is worth another connection at
-                // once.
+                // once. One that was closed while it was idle, or given up for another, is no news.
                 let partition = self.partition(slot);
                 let again = if possibly_written || partition.failures > 0 { Again::Later } else { Again::Now };
+                // The others of the connection fail with it, one after the other; the first one asks.
+                let asks = again == Again::Later && partition.not_before.is_none_or(|at| at <= now);
                 partition.failures += u32::from(again == Again::Now);
+                if asks {
+                    self.actions.push_back(Action::Refresh(batch.destination.name.clone()));
+                }
                 self.retry(batch, error.clone(), possibly_written, again, now);
             } else {
                 batch.possibly_written |= possibly_written;

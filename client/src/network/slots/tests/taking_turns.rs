@@ -18,13 +18,19 @@ fn cluster(max_connections: usize) -> Cluster {
 impl Cluster {
     fn told(&mut self, input: Input<Watched, &'static str, &'static str>) -> Vec<String> {
         self.slots.handle(input, self.now);
+        self.acts()
+    }
+
+    fn acts(&mut self) -> Vec<String> {
         let acts = std::iter::from_fn(|| self.slots.poll(self.now)).map(|action| match action {
             Action::Dial { node, key } => format!("dial {} {:?}", node.id, key.lane),
             Action::Give { connection, waiter } => format!("give {} to {waiter}", connection.0),
             Action::Refuse { waiter, .. } => format!("refuse {waiter}"),
             Action::Retire(connection) | Action::Leave(connection) => format!("retire {}", connection.0),
         });
-        acts.collect()
+        let acts = acts.collect();
+        assert!(self.slots.deadline().is_none_or(|time| time > self.now), "it wants to act at once, and has not");
+        acts
     }
 
     fn want(&mut self, id: i32, lane: Lane, waiter: &'static str) -> Vec<String> {
@@ -38,13 +44,22 @@ impl Cluster {
         self.told(Input::Connected { key: Key::new(&node(id), lane), connection })
     }
 
-    fn answer(&self, id: i32) {
+    /// All that was asked of a broker is answered, and the connection says so.
+    fn answer(&mut self, id: i32) -> Vec<String> {
         self.connections[&id].1.set(0);
+        self.told(Input::Rested)
     }
 
-    fn look_after(&mut self, time: Duration) -> Vec<String> {
-        self.now += time;
-        self.told(Input::Looked)
+    /// Time goes by, and nothing else happens.
+    fn after(&mut self, time: Duration) -> Vec<String> {
+        let (end, mut acts) = (self.now + time, Vec::new());
+        while let Some(deadline) = self.slots.deadline().filter(|deadline| *deadline <= end) {
+            self.now = deadline;
+            acts.extend(self.acts());
+        }
+        self.now = end;
+        acts.extend(self.acts());
+        acts
     }
 }
 
@@ -59,16 +74,14 @@ fn a_connection_that_is_kept_busy_is_had_for_a_turn() {
     assert_eq!(one.connect(1, Fetch(7)), ["give 1 to a"]);
 
     assert!(one.want(2, Fetch(7), "b").is_empty());
-    assert!(one.look_after(TURN - SOON).is_empty(), "its turn is not over");
-    assert_eq!(one.look_after(SOON), ["retire 1"]);
-    assert!(one.look_after(PACE).is_empty(), "it has not done what it was asked");
+    assert!(one.after(TURN - SOON).is_empty(), "its turn is not over");
+    assert_eq!(one.after(SOON), ["retire 1"]);
+    assert!(one.after(PACE).is_empty(), "it has not done what it was asked");
     assert!(one.want(1, Fetch(7), "a").is_empty(), "it is at the end now");
-    one.answer(1);
-    assert_eq!(one.look_after(SOON), ["dial 2 Fetch(7)"]);
+    assert_eq!(one.answer(1), ["dial 2 Fetch(7)"]);
     assert_eq!(one.connect(2, Fetch(7)), ["give 2 to b"]);
-    assert_eq!(one.look_after(PACE), ["retire 2"], "and so on");
-    one.answer(2);
-    assert_eq!(one.look_after(SOON), ["dial 1 Fetch(7)"]);
+    assert_eq!(one.after(PACE), ["retire 2"], "and so on");
+    assert_eq!(one.answer(2), ["dial 1 Fetch(7)"]);
     assert!(!one.slots.is_waiting());
 }
 
@@ -81,14 +94,13 @@ fn one_that_leaves_counts_until_it_is_gone() {
         two.connect(id, Fetch(7));
     }
     two.want(3, Fetch(7), "b");
-    assert_eq!(two.look_after(PACE), ["retire 1"]);
+    assert_eq!(two.after(PACE), ["retire 1"]);
     assert!(two.want(1, Fetch(7), "c").is_empty());
-    two.answer(2);
-    assert_eq!(two.look_after(PACE), ["retire 2", "dial 3 Fetch(7)"]);
+    assert!(two.answer(2).is_empty(), "one was given up just now");
+    assert_eq!(two.after(PACE), ["retire 2", "dial 3 Fetch(7)"]);
     assert_eq!(two.connect(3, Fetch(7)), ["give 3 to b"]);
-    assert!(two.look_after(SOON).is_empty(), "two are open");
-    two.answer(1);
-    assert_eq!(two.look_after(SOON), ["dial 1 Fetch(7)"]);
+    assert!(two.after(SOON).is_empty(), "two are open");
+    assert_eq!(two.answer(1), ["dial 1 Fetch(7)"]);
 }
 
 #[test]
@@ -99,7 +111,7 @@ fn one_that_is_idle_makes_room_at_once_but_not_before_it_was_used() {
     one.answer(1);
 
     assert!(one.want(2, Produce, "b").is_empty(), "it was just handed over");
-    assert_eq!(one.look_after(GRACE), ["retire 1", "dial 2 Produce"]);
+    assert_eq!(one.after(GRACE), ["retire 1", "dial 2 Produce"]);
 }
 
 #[test]
@@ -116,7 +128,7 @@ fn turns_are_taken_in_the_order_of_who_came() {
     assert!(one.want(4, Produce, "e").contains(&"dial 3 Produce".to_owned()), "whoever comes later");
     assert_eq!(one.connect(3, Produce), ["give 3 to c", "give 3 to d"]);
     one.answer(3);
-    assert_eq!(one.look_after(PACE), ["retire 3", "dial 2 Produce"]);
+    assert_eq!(one.after(PACE), ["retire 3", "dial 2 Produce"]);
 }
 
 /// Whose broker is connected to goes along, where that is no rebalance.
@@ -130,10 +142,10 @@ fn lanes_of_one_broker_go_together() {
     }
     one.answer(1);
 
-    assert_eq!(one.look_after(SOON), ["retire 1", "dial 2 Fetch(7)"]);
+    assert_eq!(one.after(SOON), ["retire 1", "dial 2 Fetch(7)"]);
     assert_eq!(one.connect(2, Fetch(7)), ["give 2 to b", "give 2 to c", "give 2 to e"]);
     one.answer(2);
-    assert_eq!(one.look_after(PACE), ["retire 2", "dial 2 Join(7)"]);
+    assert_eq!(one.after(PACE), ["retire 2", "dial 2 Join(7)"]);
 }
 
 #[test]
@@ -145,7 +157,7 @@ fn who_gave_up_has_no_turn() {
     one.want(3, Produce, "c");
     one.answer(1);
 
-    assert_eq!(one.look_after(SOON), ["retire 1", "dial 3 Produce"]);
+    assert_eq!(one.after(SOON), ["retire 1", "dial 3 Produce"]);
 }
 
 #[test]
@@ -174,12 +186,59 @@ fn many_who_wait_do_not_end_all_connections_at_once() {
         fifty.want(id, Fetch(7), "b");
     }
 
-    let mut retired = 0;
-    for _ in 0..100 {
-        retired += fifty.look_after(LOOK).iter().filter(|act| act.starts_with("retire")).count();
-    }
+    let retired = fifty.after(Duration::from_secs(1)).iter().filter(|act| act.starts_with("retire")).count();
 
     assert!((10..=20).contains(&retired), "{retired} in a second");
+}
+
+/// Nobody starves, however many want more than there is, and always more: each has as many turns as the others, and
+/// waits for no longer than the turns of all who were there before.
+#[test]
+fn brokers_that_are_always_wanted_have_as_many_turns_each() {
+    for (connections, brokers) in [(1, 2), (1, 3), (2, 3), (3, 7)] {
+        let mut few = cluster(connections);
+        let (mut turns, mut since, mut longest) = (BTreeMap::<i32, u32>::new(), BTreeMap::new(), Duration::ZERO);
+        let mut acts: Vec<String> = (1..=brokers).flat_map(|id| few.want(id, Fetch(7), "w")).collect();
+        while turns.values().sum::<u32>() < 50 * brokers as u32 {
+            for act in std::mem::take(&mut acts) {
+                let word: Vec<_> = act.split(' ').collect();
+                let id: i32 = word[1].parse().expect("each act begins with its broker");
+                match word[0] {
+                    "dial" => {
+                        *turns.entry(id).or_default() += 1;
+                        longest = longest.max(few.now - since.remove(&id).unwrap_or(few.now));
+                        few.connect(id, Fetch(7));
+                    }
+                    // It is answered a little later, and wants the next turn.
+                    _ => {
+                        since.insert(id, few.now + SOON);
+                        acts.extend(few.after(SOON).into_iter().chain(few.answer(id)));
+                        acts.extend(few.want(id, Fetch(7), "w"));
+                    }
+                }
+            }
+            acts.extend(few.after(Duration::from_millis(1)));
+        }
+
+        let (least, most) = (turns.values().min(), turns.values().max());
+        assert!(most <= least.map(|least| least + 1).as_ref(), "{connections} for {brokers}: {turns:?}");
+        let bound = (PACE + SOON) * (brokers as u32 - connections as u32 + 1);
+        assert!(longest <= bound, "{connections} for {brokers}: {longest:?} of waiting");
+    }
+}
+
+/// A connection that rests says so: who waits need not look for it, however long it takes.
+#[test]
+fn who_waits_is_served_when_a_connection_comes_to_rest() {
+    let mut one = cluster(1);
+    one.want(1, Join(7), "a");
+    one.connect(1, Join(7));
+    assert!(one.want(2, Join(7), "b").is_empty());
+    assert_eq!(one.slots.deadline(), Some(one.now + PATIENCE), "nobody takes a join's connection: time makes no room");
+
+    assert!(one.after(Duration::from_secs(9)).is_empty());
+    assert_eq!(one.answer(1), ["retire 1", "dial 2 Join(7)"]);
+    assert_eq!(one.slots.deadline(), None, "nobody waits");
 }
 
 #[test]

@@ -21,15 +21,18 @@ fn a_lost_request_is_sent_again_with_the_same_stamp_over_a_new_connection() {
     });
 }
 
+/// The connection was closed while it was idle, or given up for another: no reason to ask who leads now.
 #[test]
 fn what_never_left_is_sent_over_another_connection_at_once() {
     play(|play| {
         play.batch(0, 1);
         let request = play.request();
+        play.log();
 
         play.lose(&request, false);
 
         assert_eq!(play.request().batches, request.batches);
+        assert!(!play.log().contains(&"Refresh(orders)".to_owned()));
     });
 }
 
