@@ -24,6 +24,9 @@ use crate::backoff::Backoff;
 use crate::rng::Rng;
 use crate::{KrafkaError, TopicPartition};
 
+/// What brokers say of partitions that are not there.
+const MISSING: [ErrorCode; 2] = [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID];
+
 /// Offsets by partition.
 pub(crate) type Offsets = BTreeMap<TopicPartition, OffsetAndMetadata>;
 
@@ -39,6 +42,8 @@ pub(crate) enum Input {
         offsets: Offsets,
         identity: Identity,
         deadline: Instant,
+        /// Whether partitions that are not there are waited for: those that the user names are meant.
+        awaits_partitions: bool,
     },
     Answered(Result<OffsetCommitResponse, KrafkaError>),
 }
@@ -67,6 +72,7 @@ struct Job {
     offsets: Offsets,
     identity: Identity,
     deadline: Instant,
+    awaits_partitions: bool,
     /// Whoever waited has been answered: the job stays only until its request has ended.
     answered: bool,
     failures: u32,
@@ -112,15 +118,21 @@ impl Committer {
         {
             self.actions.push_back(Action::Ousted { code, identity: job.identity.clone() });
         }
-        // Topics come and go, and a group is between generations for a moment: both may pass before the deadline does.
-        let passing =
-            [ErrorCode::REBALANCE_IN_PROGRESS, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID];
-        if job.answered || !(error.is_retriable() || code.is_some_and(|code| passing.contains(&code))) {
-            return self.finish(Err(error));
-        }
-        if code.is_some_and(|code| passing[1..].contains(&code)) {
+        let is_missing = code.is_some_and(|code| MISSING.contains(&code));
+        if is_missing {
             let topics: BTreeSet<_> = job.offsets.keys().map(|name| Str::from(name.topic.clone())).collect();
             self.actions.push_back(Action::Refresh { topics: topics.into_iter().collect() });
+        }
+        // Topics come and go, and a group is between generations for a moment: both may pass before the deadline does.
+        // But nothing waits for what was committed of a partition that nobody may ever see again, least of all a
+        // rebalance; the others were committed with it.
+        let passes = match code {
+            Some(ErrorCode::REBALANCE_IN_PROGRESS) => true,
+            _ if is_missing => job.awaits_partitions,
+            _ => error.is_retriable(),
+        };
+        if job.answered || !passes {
+            return self.finish(Err(error));
         }
         job.not_before = Some(now + self.backoff.delay(job.failures, &mut self.rng));
         job.failures = job.failures.saturating_add(1);
@@ -166,11 +178,12 @@ impl Machine for Committer {
     fn handle(&mut self, input: Input, now: Instant) {
         self.now = Some(now);
         match input {
-            Input::Requested { ticket, offsets, identity, deadline } => self.jobs.push_back(Job {
+            Input::Requested { ticket, offsets, identity, deadline, awaits_partitions } => self.jobs.push_back(Job {
                 ticket,
                 offsets,
                 identity,
                 deadline,
+                awaits_partitions,
                 answered: false,
                 failures: 0,
                 not_before: None,

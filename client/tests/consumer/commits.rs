@@ -180,3 +180,38 @@ async fn a_topic_that_does_not_exist_has_nothing_committed() {
     assert_eq!(committed.keys().collect::<Vec<_>>(), [&known]);
     assert_eq!(committed[&known].offset, 7);
 }
+
+/// A topic that comes back with fewer partitions, or not at all, does not hold up the rebalance that follows: nobody
+/// waits for offsets of partitions that are not there.
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_does_not_hold_up_its_group() {
+    for partitions in [Some(1), None] {
+        let world = World::new(&[("t", 3), ("u", 1)]).await;
+        let consumer = builder(&world.kafka).build().await.expect("valid");
+        consumer.subscribe(&["t", "u"]).await.expect("it has a group");
+        for partition in 0..3 {
+            world.produce("t", partition, &["old"]).await;
+        }
+        take(&consumer, 3).await;
+        let begin = Instant::now();
+
+        world.fake.delete_topic("t");
+        let news = if let Some(partitions) = partitions {
+            world.fake.create_topic("t", partitions);
+            TopicPartition::new("t", 0)
+        } else {
+            TopicPartition::new("u", 0)
+        };
+        world.produce(&news.topic, 0, &["new"]).await;
+        let read = values(&take(&consumer, 1).await);
+        let expected = [partitions.map(|_| TopicPartition::new("t", 0)), Some(TopicPartition::new("u", 0))];
+        while consumer.assignment() != expected.iter().flatten().cloned().collect::<Vec<_>>() {
+            consumer.poll(Duration::from_millis(100)).await.expect("a topic may go");
+            assert!(begin.elapsed() < Duration::from_secs(30), "{partitions:?}: it has {:?}", consumer.assignment());
+        }
+
+        assert_eq!(read, ["new"]);
+        assert!(begin.elapsed() < Duration::from_secs(30), "{partitions:?}: {:?}", begin.elapsed());
+        consumer.close().await.expect("nothing that is there is left uncommitted");
+    }
+}

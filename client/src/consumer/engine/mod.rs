@@ -402,7 +402,7 @@ impl Engine {
             return;
         }
         let core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        let offsets = rebalance::committable(&core);
+        let offsets = rebalance::standing(rebalance::committable(&core), &self.snapshot);
         drop(core);
         if offsets.is_empty() || offsets == auto.last {
             return;
@@ -410,7 +410,8 @@ impl Engine {
         auto.last.clone_from(&offsets);
         let identity = group.identity();
         let deadline = now + self.config.api_timeout;
-        group.committer.handle(commit::Input::Requested { ticket: None, offsets, identity, deadline }, now);
+        let request = commit::Input::Requested { ticket: None, offsets, identity, deadline, awaits_partitions: false };
+        group.committer.handle(request, now);
     }
 
     /// Notices that the application polls, that it has stopped, that it is back.
@@ -439,13 +440,16 @@ impl Engine {
     }
 
     fn commit(&mut self, ticket: Ticket, offsets: Option<Offsets>, deadline: Instant, now: Instant) {
-        let offsets = offsets.unwrap_or_else(|| rebalance::positions(&self.core()));
+        let offsets =
+            offsets.unwrap_or_else(|| rebalance::standing(rebalance::positions(&self.core()), &self.snapshot));
         let Some(group) = &mut self.group else {
             let result = Err(KrafkaError::illegal_state("this consumer has no group"));
             return self.actions.push_back(Action::Answer { ticket, result });
         };
         let identity = group.identity();
-        group.committer.handle(commit::Input::Requested { ticket: Some(ticket), offsets, identity, deadline }, now);
+        let request =
+            commit::Input::Requested { ticket: Some(ticket), offsets, identity, deadline, awaits_partitions: true };
+        group.committer.handle(request, now);
     }
 }
 

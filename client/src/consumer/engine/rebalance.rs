@@ -16,6 +16,7 @@ use std::time::Instant;
 use krafka_protocol::machine::Machine;
 
 use super::{Action, Closing, Engine, Event};
+use crate::cluster::Snapshot;
 use crate::consumer::commit::{Offsets, Ticket};
 use crate::consumer::core::{Core, Gate};
 use crate::consumer::group::classic;
@@ -182,12 +183,18 @@ impl Engine {
         let give_up = now + self.config.api_timeout.min(self.callback_limit());
         // Who closes is told what was not committed, so that must be known by then.
         let give_up = self.closing.as_ref().map_or(give_up, |closing| closing.deadline.min(give_up));
-        let offsets = positions(&self.core());
+        let offsets = standing(positions(&self.core()), &self.snapshot);
         let Some(group) = self.group.as_mut().filter(|group| group.auto_commit.is_some() && !offsets.is_empty()) else {
             return self.call_listener(now);
         };
         let identity = group.identity();
-        let request = commit::Input::Requested { ticket: Some(OWN_TICKET), offsets, identity, deadline: give_up };
+        let request = commit::Input::Requested {
+            ticket: Some(OWN_TICKET),
+            offsets,
+            identity,
+            deadline: give_up,
+            awaits_partitions: false,
+        };
         group.committer.handle(request, now);
         self.set_phase(Phase::Committing, Some(give_up));
     }
@@ -324,6 +331,16 @@ pub(super) fn positions(core: &Core) -> Offsets {
 /// What lay before the positions when the last `poll` began has been worked on.
 pub(super) fn committable(core: &Core) -> Offsets {
     offsets(core, |partition| partition.committable)
+}
+
+/// Those of partitions that are there, by the latest news: a topic may have been deleted, and may have come back with
+/// fewer partitions.
+pub(super) fn standing(mut offsets: Offsets, snapshot: &Snapshot) -> Offsets {
+    offsets.retain(|name, _| match snapshot.topics.get(&*name.topic) {
+        Some(topic) => usize::try_from(name.partition).is_ok_and(|number| number < topic.partitions.len()),
+        None => true,
+    });
+    offsets
 }
 
 fn offsets(core: &Core, position: impl Fn(&crate::consumer::subscription::Partition) -> Option<Position>) -> Offsets {
