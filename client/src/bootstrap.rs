@@ -29,21 +29,24 @@ pub(crate) fn parse(servers: &str) -> Result<Vec<Node>, KrafkaError> {
     }
     let mut nodes = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
-        let (host, port) =
-            split(item).map_err(|why| KrafkaError::config(format!("bootstrap server '{item}' {why}: {REMEDY}")))?;
+        let (host, port) = split(item)
+            .map_err(|why| KrafkaError::config(format!("bootstrap server '{}' {why}: {REMEDY}", shown(item))))?;
         nodes.push(Node::bootstrap(index, host, port));
     }
     Ok(nodes)
 }
 
-/// The text without what may be secret in it: whatever stands before an '@' and behind a '?'.
+/// In place of what may be secret.
+const HIDDEN: &str = "[hidden]";
+
+/// The text without what may be secret in it: whatever stands before an '@' and behind a '?', and what is no port in
+/// the place of one, as in a URL that was cut off before its '@'.
 pub(crate) fn shown(servers: &str) -> Cow<'_, str> {
-    const HIDDEN: &str = "[hidden]";
     let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte));
     let scheme = servers.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| is_scheme(scheme));
     let scheme = scheme.map(|scheme| format!("{scheme}://")).unwrap_or_default();
     match (servers.rsplit_once('@'), servers.split_once('?')) {
-        (None, None) => Cow::Borrowed(servers),
+        (None, None) => without_passwords(servers),
         (Some((_, behind)), None) => format!("{scheme}{HIDDEN}@{behind}").into(),
         (None, Some((before, _))) => format!("{before}?{HIDDEN}").into(),
         // Either of them may be part of a password.
@@ -51,8 +54,30 @@ pub(crate) fn shown(servers: &str) -> Cow<'_, str> {
     }
 }
 
+/// The list up to what stands in the place of a port and is no number. A password may have commas in it, too.
+fn without_passwords(servers: &str) -> Cow<'_, str> {
+    let mut behind = 0;
+    for item in servers.split(',') {
+        let item = item.trim_end();
+        behind += item.len();
+        let address = item.split_once("://").map_or(item, |(_, rest)| rest).trim_start();
+        let port = match address.rsplit_once("]:") {
+            _ if address.parse::<Ipv6Addr>().is_ok() => "",
+            Some((_, port)) => port,
+            None if address.starts_with('[') => "",
+            None => address.split_once(':').map_or("", |(_, port)| port),
+        };
+        if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+            return format!("{}{HIDDEN}", &servers[..behind - port.len()]).into();
+        }
+        behind += 1;
+    }
+    Cow::Borrowed(servers)
+}
+
 fn split(item: &str) -> Result<(&str, u16), String> {
     if let Some((scheme, rest)) = item.split_once("://") {
+        let rest = shown(rest);
         return Err(format!("begins with '{scheme}://', which belongs to a broker's listeners; leave '{rest}'"));
     }
     let (host, port) = match item.strip_prefix('[') {
@@ -78,7 +103,7 @@ fn split(item: &str) -> Result<(&str, u16), String> {
         return Err("has a character in its host that no host name has".to_owned());
     }
     match port.parse() {
-        Ok(0) | Err(_) => Err(format!("has the port '{port}', which is no number from 1 to 65535")),
+        Ok(0) | Err(_) => Err("has a port that is no number from 1 to 65535".to_owned()),
         Ok(port) => Ok((host, port)),
     }
 }
@@ -133,15 +158,35 @@ mod tests {
         }
     }
 
+    /// A URL that a shell, or YAML, has cut off before its '@' has a user for its host and a password for its port.
+    #[test]
+    fn what_stands_for_a_port_is_not_shown() {
+        for (text, expected) in [
+            ("alice:hunter2", "alice:[hidden]"),
+            ("a:1, alice:hun,ter2", "a:1, alice:[hidden]"),
+            ("alice:hun:ter2", "alice:[hidden]"),
+            ("alice:1hunter:2", "alice:[hidden]"),
+            ("kafak://alice:hunter2", "kafak://alice:[hidden]"),
+            ("[::1]:hunter2 ", "[::1]:[hidden]"),
+        ] {
+            assert_eq!(shown(text), expected);
+            let error = parse(text).expect_err("no list").to_string();
+            assert!(!error.contains("hunt") && !error.contains("ter2"), "{error}");
+        }
+        for text in ["a:1 , b:2", "[::1]:9092", "fe80::a", "PLAINTEXT://a:1", "a", "[::1]"] {
+            assert_eq!(shown(text), text);
+        }
+    }
+
     #[test]
     fn a_wrong_item_is_named_with_its_remedy() {
         assert_refused("", &["there is no bootstrap server", "host:port"]);
         assert_refused(" , ", &["there is no bootstrap server"]);
         assert_refused("a:1,kafka", &["'kafka' has no port", "host:port"]);
-        assert_refused("kafka:", &["the port ''", "1 to 65535"]);
-        assert_refused("kafka:http", &["the port 'http'"]);
-        assert_refused("kafka:0", &["the port '0'"]);
-        assert_refused("kafka:65536", &["the port '65536'"]);
+        assert_refused("kafka:", &["'kafka:' has a port", "1 to 65535"]);
+        assert_refused("kafka:http", &["'kafka:[hidden]' has a port", "1 to 65535"]);
+        assert_refused("kafka:0", &["'kafka:0' has a port"]);
+        assert_refused("kafka:65536", &["'kafka:65536' has a port"]);
         assert_refused(":9092", &["has no host"]);
         assert_refused("::1", &["IPv6", "write '[::1]:9092'"]);
         assert_refused("fe80::1:2", &["IPv6", "write '[fe80::1:2]:9092'"]);
