@@ -210,16 +210,18 @@ impl<W> Refresher<W> {
         }
     }
 
-    /// Why there is nothing yet: what the round under way has met with, and whom it has not heard of; or if it has just
-    /// begun, what the last one met with.
+    /// Why there is nothing yet: what the round under way has met with, or if that is nothing, what the last one has;
+    /// and whom the round under way has not heard of.
     fn given_up(&mut self, waiter: W) {
-        let result = match &self.fetching {
-            _ if !self.is_bootstrapping => Ok(self.current.clone()),
-            Some(fetching) if !fetching.failures.is_empty() || self.last_failure.is_none() => {
-                let silent = fetching.candidates.iter().map(|node| format!("{node} has not answered yet"));
-                Err(combine(&fetching.failures, silent))
-            }
-            _ => Err(self.last_failure.clone().unwrap_or_else(|| combine(&[], std::iter::empty()))),
+        let result = if self.is_bootstrapping {
+            let (failures, candidates) = match &self.fetching {
+                Some(fetching) => (&fetching.failures[..], &fetching.candidates[..]),
+                None => Default::default(),
+            };
+            let failures = if failures.is_empty() { self.last_failure.as_slice() } else { failures };
+            Err(combine(failures, candidates.iter().map(|node| format!("{node} has not answered yet"))))
+        } else {
+            Ok(self.current.clone())
         };
         self.actions.push_back(Action::Answer { waiter, result });
     }

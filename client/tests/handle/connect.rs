@@ -9,7 +9,7 @@ use krafka::{Connect, Connecting, Environment, Kafka, KrafkaError, ProtocolError
 use krafka_protocol::ApiKey;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::{assert_says, client};
 
@@ -68,6 +68,24 @@ async fn when_all_are_silent_the_error_says_so_of_each() {
     assert!(matches!(source.downcast_ref(), Some(KrafkaError::Timeout { .. })), "{source:?}");
 }
 
+/// CB-03: a port that refuses while its broker starts, and then takes connections and is silent.
+#[tokio::test(start_paused = true)]
+async fn what_a_later_round_waits_for_is_told_beside_the_failures_before_it() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    fake.crash(1);
+    fake.when(ApiKey::ApiVersions).forever().silence();
+
+    let builder = client(&fake).bootstrap_timeout(Duration::from_secs(4));
+    let starting = async {
+        sleep(Duration::from_millis(500)).await;
+        fake.restart(1);
+    };
+    let (connected, ()) = tokio::join!(builder.connect(), starting);
+
+    let error = connected.expect_err("it is silent");
+    assert_says(&error, &["gave up after 4s", "connecting to", "has not answered yet"]);
+}
+
 /// CB-03: what is known of some is told, though others are silent.
 #[tokio::test(start_paused = true)]
 async fn a_known_cause_is_told_beside_silent_servers() {
@@ -89,7 +107,7 @@ async fn a_cluster_that_comes_up_late_is_found() {
     fake.crash(1);
     let connecting = tokio::spawn(client(&fake).connect());
 
-    tokio::time::sleep(Duration::from_secs(9)).await;
+    sleep(Duration::from_secs(9)).await;
     fake.restart(1);
 
     connecting.await.expect("no panic").expect("the node is up");
