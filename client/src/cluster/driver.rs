@@ -146,8 +146,13 @@ fn refresh(action: refresher::Action<Loaded>, asking: &mut Asking, published: &P
         refresher::Action::Seed(bootstrap) => asking.bootstrap = bootstrap,
         refresher::Action::Publish(snapshot) => {
             let before = published.snapshot();
-            if asking.is_checked && snapshot.cluster_id != before.cluster_id {
-                asking.network.meant_for(snapshot.cluster_id.clone());
+            if snapshot.cluster_id != before.cluster_id {
+                if before.cluster_id.is_some() {
+                    asking.network.forget_features();
+                }
+                if asking.is_checked {
+                    asking.network.meant_for(snapshot.cluster_id.clone());
+                }
             }
             if snapshot.nodes != before.nodes {
                 asking.network.moved(snapshot.nodes.clone());

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
@@ -17,6 +17,7 @@ use super::bell::Bell;
 use super::channel::{Loss, Rules};
 use super::destination::Destination;
 use super::detours::Detours;
+use super::features::NewestFeatures;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
 use super::ladder::{Ladder, Opening};
@@ -53,13 +54,23 @@ pub(super) struct Dialer {
     config: NetworkConfig,
     ladder: Mutex<Ladder>,
     detours: Mutex<Detours>,
+    newest_features: Mutex<NewestFeatures>,
     /// What the connections ring when they have nothing more to do.
     bell: Arc<Bell>,
 }
 
 impl Dialer {
     pub(super) fn new(config: NetworkConfig, bell: Arc<Bell>) -> Self {
-        Self { config, ladder: Mutex::default(), detours: Mutex::default(), bell }
+        Self { config, ladder: Mutex::default(), detours: Mutex::default(), newest_features: Mutex::default(), bell }
+    }
+
+    /// It is another cluster from now on.
+    pub(super) fn forget_features(&self) {
+        self.newest_features().forget();
+    }
+
+    fn newest_features(&self) -> MutexGuard<'_, NewestFeatures> {
+        self.newest_features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn destination(&self) -> &Destination {
@@ -129,6 +140,7 @@ impl Dialer {
             (ready, _) => ready,
         };
         let (stream, versions, session) = ready?;
+        let versions = versions.checked_by(&mut self.newest_features());
         reader.set_limit(self.config.max_response_size);
 
         let login = login.map(|(credentials, spelling)| (credentials.clone(), spelling));

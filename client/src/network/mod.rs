@@ -152,6 +152,11 @@ impl Network {
         self.pool.destination().set(cluster_id);
     }
 
+    /// Says that it is another cluster from now on: what brokers of the former have told of its features says nothing.
+    pub(crate) fn forget_features(&self) {
+        self.pool.forget_features();
+    }
+
     /// Names who hears of a connection that led to another broker than was meant.
     pub(crate) fn when_misrouted(&self, tell: impl Fn() + Send + Sync + 'static) {
         self.pool.destination().listen(tell);

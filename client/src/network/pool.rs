@@ -151,6 +151,10 @@ impl Pool {
             slots.handle(input, now);
             let actions = std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>();
             (actions, slots.is_waiting() && self.bell.listen())
+    pub(super) fn forget_features(&self) {
+        self.dialer.forget_features();
+    }
+
         });
         if must_look {
             self.tell_full();

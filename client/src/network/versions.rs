@@ -2,7 +2,7 @@
 
 use krafka_protocol::{self as protocol, ApiKey, Request};
 
-use super::features::BrokerFeatures;
+use super::features::{BrokerFeatures, NewestFeatures};
 use crate::error::{KrafkaError, ProtocolErrorKind};
 
 /// The API versions that a broker advertised when the connection was made.
@@ -33,6 +33,11 @@ impl Versions {
     /// The same, of a broker with these features.
     pub(crate) fn with_features(self, features: BrokerFeatures) -> Self {
         Self { features, ..self }
+    }
+
+    /// The same, with the features that are to be believed.
+    pub(super) fn checked_by(self, newest: &mut NewestFeatures) -> Self {
+        Self { features: newest.told(self.features), ..self }
     }
 
     /// How many APIs there are.

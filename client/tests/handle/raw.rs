@@ -7,9 +7,9 @@ use krafka::protocol::{
     ApiKey, DescribeClusterRequest, MetadataRequest, ProduceRequest, RecordBatchBuilder, Versions, versions,
 };
 use krafka::testing::FakeCluster;
-use krafka_protocol::DescribeTopicPartitionsRequest;
 use krafka_protocol::api::describe_topic_partitions::TopicRequest;
 use krafka_protocol::api::produce::{PartitionProduceData, TopicProduceData};
+use krafka_protocol::{AnyResponse, DescribeTopicPartitionsRequest};
 
 use super::{assert_says, client};
 
@@ -77,6 +77,24 @@ async fn the_features_of_the_cluster_are_visible() {
     let (name, level) = features.finalized().next().expect("Kafka 4.4 has some");
     assert_eq!(features.finalized_level(name), Some(level));
     assert!(features.supported_range(name).is_some_and(|range| range.contains(level)), "{features:?}");
+}
+
+/// AV-11: a broker that was away knows the features of before.
+#[tokio::test(start_paused = true)]
+async fn a_broker_that_is_behind_is_not_believed_in_what_is_switched_on() {
+    let fake = cluster();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let features = async || kafka.broker_connection(1).await?.broker_features().await;
+    let now = features().await.expect("it is connected");
+    let old = fake.when(ApiKey::ApiVersions).forever().edit(|response| {
+        if let AnyResponse::ApiVersions(versions) = response {
+            versions.finalized_features_epoch -= 1;
+            versions.finalized_features.clear();
+        }
+    });
+
+    assert_eq!(features().await.expect("it is connected"), now);
+    assert!(old.hits() > 0 && now.finalized().count() > 0);
 }
 
 #[tokio::test(start_paused = true)]
