@@ -177,6 +177,10 @@ impl KafkaBuilder {
     /// new take fewer turns then, and may see a record half a second late. Who gets no turn within ten seconds fails
     /// with an error that can be retried, which producers and consumers do.
     ///
+    /// Where all that there are wait for rebalances, as the handle has more members of groups than connections, the
+    /// members take turns of half a second, and a rebalance takes as many turns as there are members, or more. Static
+    /// members should not be as many as the connections: one that has no member id yet must wait for its own answer.
+    ///
     /// Set it where brokers limit connections per address. Default: no limit. Java has no such setting.
     pub fn max_connections(mut self, limit: usize) -> Self {
         self.max_connections = Some(limit);

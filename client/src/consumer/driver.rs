@@ -22,7 +22,7 @@ use super::session;
 use super::shared::Shared;
 use crate::cluster::{Cluster, CoordinatorKind, LeaderHint, Node};
 use crate::drive::{self, Work};
-use crate::network::{Connection, Lane, Network};
+use crate::network::{CallError, Connection, Lane, Network};
 use crate::spans;
 use crate::{KrafkaError, Result, TopicPartition};
 
@@ -253,21 +253,33 @@ impl Remote {
         R::Response: Send + 'static,
     {
         let (node, connection) = self.coordinator(lane, R::KEY.name(), timeout).await?;
-        let answer = connection.call(request, timeout).await;
-        self.judge(
-            &node,
-            answer.as_ref().map_or(Recovery::RefreshCoordinator, |answer| ErrorCode(code(answer)).recovery()),
-        );
-        Ok(answer?)
+        self.judged(&node, connection.call(request, timeout).await, code)
     }
 
+    /// Asks what the coordinator answers when the whole group is there. Where `max_connections` is low, others may need
+    /// the connection before, the other members first of all. Then it is asked once more: the coordinator has noted
+    /// that this member has come, which is what counts for the others, and answers at once when they have come, too.
     async fn parked<R>(&self, request: R, code: impl FnOnce(&R::Response) -> i16) -> Result<R::Response>
     where
-        R: Request,
+        R: Request + Clone,
         R::Response: Send + 'static,
     {
         let timeout = self.request_timeout.max(self.rebalance_timeout + REBALANCE_GRACE);
-        self.at_coordinator(self.parking(), request, timeout, code).await
+        let deadline = drive::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(drive::now());
+            let (node, connection) = self.coordinator(self.parking(), R::KEY.name(), left).await?;
+            if let Some(answer) = connection.call_while_spared(request.clone(), left).await {
+                return self.judged(&node, answer, code);
+            }
+        }
+    }
+
+    /// Has the coordinator looked for again, if its answer, or that there is none, shows that it is another.
+    fn judged<T>(&self, node: &Node, answer: Result<T, CallError>, code: impl FnOnce(&T) -> i16) -> Result<T> {
+        let recovery = answer.as_ref().map(|answer| ErrorCode(code(answer)).recovery());
+        self.judge(node, recovery.unwrap_or(Recovery::RefreshCoordinator));
+        Ok(answer?)
     }
 
     async fn coordinator(&self, lane: Lane, what: &str, timeout: Duration) -> Result<(Node, Connection)> {

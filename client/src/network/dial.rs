@@ -10,7 +10,7 @@ use krafka_protocol::ApiKey;
 use krafka_protocol::frame::Frame;
 use krafka_protocol::machine::Machine;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout_at;
 
 use super::bell::Bell;
@@ -163,6 +163,7 @@ impl Dialer {
             next_correlation_id: AtomicI32::new(16),
             is_closed: AtomicBool::new(false),
             is_muted: AtomicBool::new(false),
+            retired: Notify::new(),
             submitted: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             bell: self.bell.clone(),

@@ -42,7 +42,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use krafka_protocol::{Message, Request, Str};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use self::bell::Bell;
 pub(crate) use self::channel::Waiter;
@@ -208,6 +208,8 @@ struct Shared {
     /// Set by the task when it takes no more requests.
     is_closed: AtomicBool,
     is_muted: AtomicBool,
+    /// Told when the connection is to end after its last answer.
+    retired: Notify,
     /// Counted up by callers, so that a request counts from the moment when it is submitted.
     submitted: AtomicUsize,
     /// Counted by the task: how many of those are done.
@@ -317,9 +319,41 @@ impl Connection {
         self.submit(request, timeout).await
     }
 
+    /// Submits a request that the broker may be long in answering, and waits for its answer, but gives up when others
+    /// need the connection: then there is none, though the broker may have done what was asked.
+    ///
+    /// # Cancel safety
+    /// As for [`Connection::submit`].
+    pub(crate) async fn call_while_spared<R: Request>(
+        &self,
+        request: R,
+        timeout: Duration,
+    ) -> Option<Result<R::Response, CallError>>
+    where
+        R::Response: Send + 'static,
+    {
+        // Before the look at whether it is closed, so that nothing is missed in between.
+        let retired = self.shared.retired.notified();
+        let answer = if self.is_closed() {
+            None
+        } else {
+            tokio::select! {
+                biased;
+                answer = self.submit(request, timeout) => Some(answer),
+                () = retired => None,
+            }
+        };
+        if answer.is_none() {
+            // It closes as soon as nobody waits, which nobody has told it.
+            self.retire();
+        }
+        answer
+    }
+
     /// Finishes what was submitted, then closes.
     fn retire(&self) {
         self.shared.is_closed.store(true, Ordering::Release);
+        self.shared.retired.notify_waiters();
         // A connection whose task has ended is closed already.
         let _ = self.inputs.send(Input::Retired);
     }

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::bell::Bell;
 use super::destination::Destination;
@@ -29,7 +30,8 @@ type Waiter = oneshot::Sender<Result<Connection, CallError>>;
 /// The connections of one handle.
 pub(super) struct Pool {
     slots: Mutex<Slots<Connection, Waiter, CallError>>,
-    dialer: Dialer,
+    dialer: Arc<Dialer>,
+    dials: Mutex<Dials>,
     max_connections: usize,
     /// Heard by a task that looks for room, while somebody waits for it. Changed only with the slots locked.
     bell: Arc<Bell>,
@@ -39,15 +41,48 @@ pub(super) struct Pool {
     told_full: Mutex<Option<Instant>>,
 }
 
+/// The attempts that are under way. They end with the pool, as nobody wants a connection then.
+#[derive(Default)]
+struct Dials {
+    tasks: Vec<AbortHandle>,
+    is_over: bool,
+}
+
+impl Dials {
+    fn add(&mut self, task: AbortHandle) {
+        if self.is_over {
+            // The pool was closed after this attempt was decided on.
+            return task.abort();
+        }
+        self.tasks.retain(|task| !task.is_finished());
+        self.tasks.push(task);
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        self.tasks.drain(..).for_each(|task| task.abort());
+    }
+}
+
 /// What happens again within this time is one line.
 const SERIES: Duration = Duration::from_secs(60);
 
-/// The task that looks. It may end with its runtime: then another is to, for the next who waits.
-struct Looking<'a>(&'a Pool);
-
-impl Drop for Looking<'_> {
+impl Drop for Pool {
     fn drop(&mut self) {
-        self.0.with_slots(|_| self.0.bell.ignore());
+        self.end_dials();
+        // Whoever looks for room need not do so any more.
+        self.bell.ring();
+    }
+}
+
+/// The task that looks. It may end with its runtime: then another is to, for the next who waits.
+struct Looking(Weak<Pool>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.with_slots(|_| pool.bell.ignore());
+        }
     }
 }
 
@@ -78,7 +113,8 @@ impl Pool {
         Self {
             slots,
             max_connections,
-            dialer: Dialer::new(config, bell.clone()),
+            dialer: Arc::new(Dialer::new(config, bell.clone())),
+            dials: Mutex::default(),
             bell,
             runtime: Handle::current(),
             told_full: Mutex::default(),
@@ -115,6 +151,10 @@ impl Pool {
         self.dialer.destination()
     }
 
+    pub(super) fn forget_features(&self) {
+        self.dialer.forget_features();
+    }
+
     pub(super) fn moved(self: &Arc<Self>, nodes: BTreeMap<i32, Arc<Node>>) {
         self.handle(Input::Moved { nodes });
     }
@@ -133,6 +173,11 @@ impl Pool {
 
     pub(super) fn close(self: &Arc<Self>) {
         self.handle(Input::Closed);
+        self.end_dials();
+    }
+
+    fn end_dials(&self) {
+        self.dials.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 
     fn with_slots<T>(&self, use_them: impl FnOnce(&mut Slots<Connection, Waiter, CallError>) -> T) -> T {
@@ -151,14 +196,10 @@ impl Pool {
             slots.handle(input, now);
             let actions = std::iter::from_fn(|| slots.poll(now)).collect::<Vec<_>>();
             (actions, slots.is_waiting() && self.bell.listen())
-    pub(super) fn forget_features(&self) {
-        self.dialer.forget_features();
-    }
-
         });
         if must_look {
             self.tell_full();
-            self.spawn(self.clone().look());
+            self.spawn(look(Arc::downgrade(self), self.bell.clone()));
         }
         for action in actions {
             match action {
@@ -172,27 +213,9 @@ impl Pool {
         }
     }
 
-    /// Looks for room as long as somebody waits for it.
-    async fn look(self: Arc<Self>) {
-        let looking = Looking(&self);
-        loop {
-            self.act(Input::Rested);
-            let Some(deadline) = self.with_slots(|slots| slots.deadline()) else { break };
-            tokio::select! {
-                // A connection that has come to rest is no later than the time.
-                biased;
-                () = self.bell.rung() => {}
-                () = drive::sleep_until(Some(deadline)) => {}
-            }
-        }
-        drop(looking);
-        // Somebody may have come in between.
-        self.act(Input::Rested);
-    }
-
     /// Starts a task, in the runtime of the caller if there is one.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        Handle::try_current().as_ref().unwrap_or(&self.runtime).spawn(task);
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        Handle::try_current().as_ref().unwrap_or(&self.runtime).spawn(task)
     }
 
     #[cold]
@@ -208,11 +231,12 @@ impl Pool {
     }
 
     fn dial(self: &Arc<Self>, key: Key, node: Node) {
-        let pool = self.clone();
-        self.spawn(async move {
+        let (pool, dialer) = (Arc::downgrade(self), self.dialer.clone());
+        let task = self.spawn(async move {
             let lane = key.lane();
             // How connections are made, and certificates judged, may be the user's.
-            let dialled = caught(|| pool.dialer.dial(&node, lane)).await;
+            let dialled = caught(|| dialer.dial(&node, lane)).await;
+            let Some(pool) = pool.upgrade() else { return };
             let input = match dialled.unwrap_or_else(|fault| Err(panicked(&node, fault))) {
                 Ok(connection) => {
                     if pool.with_slots(|slots| slots.is_failing(&key)) {
@@ -233,7 +257,29 @@ impl Pool {
             };
             pool.handle(input);
         });
+        self.dials.lock().unwrap_or_else(PoisonError::into_inner).add(task.abort_handle());
     }
+}
+
+/// Looks for room as long as somebody waits for it.
+async fn look(pool: Weak<Pool>, bell: Arc<Bell>) {
+    let looking = Looking(pool.clone());
+    let look = || {
+        let pool = pool.upgrade()?;
+        pool.act(Input::Rested);
+        pool.with_slots(|slots| slots.deadline())
+    };
+    while let Some(deadline) = look() {
+        tokio::select! {
+            // A connection that has come to rest is no later than the time.
+            biased;
+            () = bell.rung() => {}
+            () = drive::sleep_until(Some(deadline)) => {}
+        }
+    }
+    drop(looking);
+    // Somebody may have come in between.
+    look();
 }
 
 #[cold]

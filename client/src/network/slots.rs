@@ -13,8 +13,9 @@
 //! borrows the connection of another lane to the same broker, and waits behind its requests. It gets one of its own as
 //! soon as there is room, and nothing of it is on its way, so that its requests stay in order. Where there is none to
 //! the broker it waits for its turn (see `turns.rs`): connections that are idle make room at once, and of those that
-//! are kept busy the one that was had for longest is given up after its answers. While somebody waits, connections are
-//! to say when they have nothing more to do ([`Input::Rested`]).
+//! are kept busy the one that was had for longest is given up after its answers, and where all wait for rebalances, one
+//! of them does so no longer. While somebody waits, connections are to say when they have nothing more to do
+//! ([`Input::Rested`]).
 
 mod turns;
 
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
-use self::turns::{GRACE, PACE, PATIENCE, SCARCE, TURN, Turns};
+use self::turns::{GRACE, JOIN_TURN, PACE, PATIENCE, SCARCE, TURN, Turns};
 use super::{Lane, Waiter};
 use crate::backoff::Backoff;
 use crate::cluster::Node;
@@ -405,13 +406,8 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         if self.leaving.len() >= self.turns.len() || !self.may_give_up(now) {
             return;
         }
-        let had = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
-            // A user's own connection is the user's, and a rebalance would begin anew.
-            (Lane::Own(_) | Lane::Join(_), _) => None,
-            (_, Slot::Ready { since, .. }) if *since + TURN <= now => Some((*since, key)),
-            _ => None,
-        });
-        let Some(key) = had.min().map(|(_, key)| key.clone()) else { return };
+        let had = self.next_to_leave().filter(|(until, _)| *until <= now);
+        let Some(key) = had.map(|(_, key)| key.clone()) else { return };
         if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
             self.given_up = Some(now);
             self.leaving.push(connection.clone());
@@ -419,18 +415,45 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         }
     }
 
+    /// Whose connection is the next to be taken back, and from when on. A user's own is the user's. Those of joins stay
+    /// as long as there are others: a coordinator answers them when the whole group is there, so that nobody waits for
+    /// the answer; who joins hears that the connection goes, and joins again when it is its turn.
+    fn next_to_leave(&self) -> Option<(Instant, &Key)> {
+        let had = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
+            (Lane::Own(_), _) => None,
+            (_, Slot::Ready { since, .. }) => Some((self.is_for_joins(key), *since, key)),
+            _ => None,
+        });
+        let (is_for_joins, since, key) = had.min()?;
+        if !is_for_joins {
+            return Some((since + TURN, key));
+        }
+        let is_dialing = |slot: &Slot<C, W>| matches!(slot, Slot::Dialing(_));
+        let others_come = !self.leaving.is_empty() || self.slots.values().any(is_dialing);
+        (!others_come).then_some((since + JOIN_TURN, key))
+    }
+
+    /// Whether a member joins by this connection, which may be that of its heartbeats.
+    fn is_for_joins(&self, key: &Key) -> bool {
+        match key.lane {
+            Lane::Join(_) => true,
+            Lane::Coordination(member) => {
+                matches!(self.slots.get(&key.with_lane(Lane::Join(member))), Some(Slot::Borrowed(_)))
+            }
+            _ => false,
+        }
+    }
+
     /// When time alone will have made room, or somebody will have waited in vain.
     fn next_look(&self, now: Instant) -> Option<Instant> {
         let in_vain = self.turns.first_in_vain()?;
-        let takes_back = self.leaving.len() < self.turns.len();
-        let makes_room = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
-            (_, Slot::Ready { connection, used, .. }) if connection.pending() == 0 => Some(*used + GRACE),
-            (Lane::Own(_) | Lane::Join(_), _) => None,
-            (_, Slot::Ready { since, .. }) if takes_back => Some(*since + TURN),
+        let idle = self.slots.values().filter_map(|slot| match slot {
+            Slot::Ready { connection, used, .. } if connection.pending() == 0 => Some(*used + GRACE),
             _ => None,
         });
-        let paced = self.given_up.map(|last| last + PACE);
-        let room = makes_room.min().map(|time| paced.map_or(time, |paced| time.max(paced)));
+        let taken_back = self.next_to_leave().filter(|_| self.leaving.len() < self.turns.len());
+        let room = idle.chain(taken_back.map(|(until, _)| until)).min();
+        let room = room.map(|time| self.given_up.map_or(time, |last| time.max(last + PACE)));
         // What has changed under our eyes is told, too: there is no need to look again at once.
         Some(room.map_or(in_vain, |room| room.min(in_vain)).max(now + MOMENT))
     }

@@ -1,11 +1,13 @@
 //! Fewer connections than brokers: they take turns, and nothing takes that for a fault of the brokers'.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use krafka::Record;
 use krafka::consumer::AutoOffsetReset;
+use krafka::protocol::DescribeClusterRequest;
 use krafka::testing::FakeCluster;
 use krafka_protocol::ApiKey;
 use tokio::time::{Instant, sleep};
@@ -88,10 +90,61 @@ async fn an_idle_consumer_makes_few_connections() {
     }
 }
 
-/// CB-20: a group that gathers keeps the only connection for longer than all brokers together are waited for. Metadata
-/// wait for their turn, and nothing is taken for a fault.
+/// CB-20: a coordinator answers joins when all members have joined. Where one handle has more members than connections,
+/// they all come to that, and records flow meanwhile and afterwards.
 #[tokio::test(start_paused = true)]
-async fn metadata_wait_for_their_turn() {
+async fn a_group_with_more_members_than_connections_gathers() {
+    for (nodes, members, limit) in [(1, 2, 1), (1, 4, 3), (3, 3, 2), (3, 4, 1)] {
+        let what = format!("{nodes} nodes, {members} members, {limit} connections");
+        let fake = FakeCluster::builder().nodes(nodes).topic("orders", 8).topic("other", 1).start_on_pipes();
+        let kafka = client(&fake).max_connections(limit).connect().await.expect("it is up");
+        let producer = kafka.producer().build().await.expect("valid");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut reading = Vec::new();
+        let assigned: Vec<_> = (0..members).map(|_| Arc::new(AtomicUsize::new(0))).collect();
+        for assigned in assigned.clone() {
+            let consumer = kafka.consumer("g").auto_offset_reset(AutoOffsetReset::Earliest).build().await;
+            let (consumer, is_over) = (consumer.expect("valid"), is_over.clone());
+            consumer.subscribe(&["orders"]).await.expect("subscribed");
+            reading.push(tokio::spawn(async move {
+                let mut read = BTreeSet::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let records = consumer.poll(SECOND / 5).await.expect("a cap is no error");
+                    read.extend(records.iter().map(|record| (record.partition, record.offset)));
+                    assigned.store(consumer.assignment().len(), Ordering::Relaxed);
+                }
+                consumer.close().await.expect("a cap is no error");
+                read
+            }));
+        }
+        let begun = Instant::now();
+
+        let counts = || assigned.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        while counts().iter().sum::<usize>() != 8 || counts().contains(&0) {
+            let sent = tokio::time::timeout(5 * SECOND, producer.send(Record::new("other", "tea"))).await;
+            sent.unwrap_or_else(|_| panic!("{what}: nothing is written while a group gathers")).expect("no error");
+            sleep(Duration::from_millis(100)).await;
+            assert!(begun.elapsed() < 60 * SECOND, "{what}: {assigned:?} after a minute");
+        }
+        println!("{what}: gathered after {:?}", begun.elapsed());
+        for number in 0..40 {
+            producer.send(Record::new("orders", "tea").partition(number % 8)).await.expect("a cap is no error");
+        }
+        sleep(10 * SECOND).await;
+
+        is_over.store(true, Ordering::Relaxed);
+        let mut read = BTreeSet::new();
+        for reading in reading {
+            read.extend(reading.await.expect("no panic"));
+        }
+        assert_eq!(read.len(), 40, "{what}");
+        assert_eq!(kafka.metrics().metadata.rebootstraps, 0, "{what}");
+    }
+}
+
+/// CB-20: while a group gathers, the only connection is there for others, too.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_gathers_leaves_its_connection_to_others() {
     let fake = FakeCluster::builder().nodes(3).topic("orders", 3).topic("payments", 3);
     let fake = fake.group_initial_rebalance_delay(20 * SECOND).start_on_pipes();
     let kafka = client(&fake).max_connections(1).connect().await.expect("it is up");
@@ -106,9 +159,31 @@ async fn metadata_wait_for_their_turn() {
     let producer = kafka.producer().build().await.expect("valid");
     producer.send(Record::new("payments", "tea")).await.expect("it has its turn");
 
+    assert!(begun.elapsed() < 2 * SECOND, "it has waited for {:?}", begun.elapsed());
+    polling.await.expect("no panic").expect("a cap is no error");
+    assert_eq!(fake.group("g").expect("it has gathered").members.len(), 1);
+}
+
+/// CB-20: a connection of the user's is nobody else's, for longer than all brokers together are waited for. Metadata
+/// wait for their turn, and nothing is taken for a fault.
+#[tokio::test(start_paused = true)]
+async fn metadata_wait_for_their_turn() {
+    let fake = FakeCluster::builder().nodes(3).topic("payments", 3).start_on_pipes();
+    let kafka = client(&fake).max_connections(1).connect().await.expect("it is up");
+    fake.when(ApiKey::DescribeCluster).delay(20 * SECOND);
+    let own = kafka.broker_connection(1).await.expect("it has its turn");
+    let calling = tokio::spawn(async move { own.call(DescribeClusterRequest::default()).await });
+    while fake.history().count(ApiKey::DescribeCluster) == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let begun = Instant::now();
+
+    let producer = kafka.producer().build().await.expect("valid");
+    producer.send(Record::new("payments", "tea")).await.expect("it has its turn");
+
     assert!(begun.elapsed() > 17 * SECOND, "the connection was taken for {:?}", begun.elapsed());
     assert!(begun.elapsed() < 25 * SECOND, "it has waited for {:?}", begun.elapsed());
     let metadata = kafka.metrics().metadata;
     assert_eq!((metadata.rebootstraps, metadata.failures), (0, 0), "{metadata:?}");
-    polling.await.expect("no panic").expect("a cap is no error");
+    calling.await.expect("no panic").expect("a cap is no error");
 }

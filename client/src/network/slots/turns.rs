@@ -15,6 +15,10 @@ use crate::network::Waiter;
 /// one, short beside what those who wait can bear.
 pub(super) const TURN: Duration = Duration::from_millis(40);
 
+/// The same where all that there are wait for rebalances: the coordinator must have got a JoinGroup by then, which is
+/// what counts for it.
+pub(super) const JOIN_TURN: Duration = Duration::from_millis(500);
+
 /// How long whoever was handed a connection has to use it. It does not count as idle before.
 pub(super) const GRACE: Duration = Duration::from_millis(10);
 

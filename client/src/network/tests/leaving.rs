@@ -76,6 +76,56 @@ async fn a_request_that_comes_after_the_end_is_not_pending() {
     assert_eq!(connection.pending(), 0);
 }
 
+/// CB-20: a coordinator may hold a JoinGroup for minutes. Where others need the only connection, who waits for the
+/// answer hears of it, and the connection closes.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_held_gives_its_connection_to_others() {
+    let (network, mut peers) = limited(64 * 1024, Writes::Vectored, 2, 1);
+    let (mut other, mut peer) = (peers.remove(1), peers.remove(0));
+    let (coordinator, elsewhere) = (node(), Node { id: 9, port: 9009, ..node() });
+    let (joining, ()) = tokio::join!(network.connection(&coordinator, Lane::Join(1)), peer.shake_hands());
+    let joining = joining.expect("the peer shook hands");
+    let begun = Instant::now();
+    let held = joining.call_while_spared(HeartbeatRequest::default(), TIMEOUT);
+    let wanted = async {
+        sleep(SECOND).await;
+        let (wanted, ()) = tokio::join!(network.connection(&elsewhere, Lane::Control), other.shake_hands());
+        wanted
+    };
+
+    let (held, wanted) = tokio::join!(held, wanted);
+
+    assert!(held.is_none(), "it was answered");
+    wanted.expect("there is room");
+    assert_eq!(peer.next().await.key, ApiKey::Heartbeat, "the broker has it all the same");
+    assert_eq!(peer.stream.read(&mut [0]).await.expect("it is closed"), 0);
+    assert!(begun.elapsed() < 2 * SECOND, "{:?}", begun.elapsed());
+    assert!(joining.call_while_spared(HeartbeatRequest::default(), TIMEOUT).await.is_none(), "it stays given up");
+}
+
+/// LC-02, CB-31: nobody wants a connection any more whose handle is closed, or gone: no password goes out then, and no
+/// socket stays open for as long as the attempt may take.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_ends_with_its_handle() {
+    for is_closed in [true, false] {
+        let (network, mut peers) = network_with(64 * 1024, Writes::Vectored, 1);
+        let mut silent = peers.remove(0);
+        let dialled = tokio::time::timeout(SECOND, network.connection(&node(), Lane::Control)).await;
+        assert!(dialled.is_err(), "it is silent");
+        let begun = Instant::now();
+
+        if is_closed {
+            network.close();
+        } else {
+            drop(network);
+        }
+
+        assert_eq!(silent.next().await.key, ApiKey::ApiVersions);
+        assert_eq!(silent.stream.read(&mut [0]).await.expect("it is closed"), 0);
+        assert!(begun.elapsed() < SECOND, "closed: {is_closed}; the socket was open for {:?}", begun.elapsed());
+    }
+}
+
 /// A stream that never says good-bye, as TLS does when the socket takes nothing more.
 struct Clinging(DuplexStream);
 

@@ -231,14 +231,62 @@ fn brokers_that_are_always_wanted_have_as_many_turns_each() {
 #[test]
 fn who_waits_is_served_when_a_connection_comes_to_rest() {
     let mut one = cluster(1);
-    one.want(1, Join(7), "a");
-    one.connect(1, Join(7));
-    assert!(one.want(2, Join(7), "b").is_empty());
-    assert_eq!(one.slots.deadline(), Some(one.now + PATIENCE), "nobody takes a join's connection: time makes no room");
+    one.want(1, Own(7), "a");
+    one.connect(1, Own(7));
+    assert!(one.want(2, Control, "b").is_empty());
+    assert_eq!(one.slots.deadline(), Some(one.now + PATIENCE), "nobody takes a user's own: time makes no room");
 
     assert!(one.after(Duration::from_secs(9)).is_empty());
-    assert_eq!(one.answer(1), ["retire 1", "dial 2 Join(7)"]);
+    assert_eq!(one.answer(1), ["retire 1", "dial 2 Control"]);
     assert_eq!(one.slots.deadline(), None, "nobody waits");
+}
+
+/// A coordinator answers joins when the whole group is there: the members that have no connection must get one.
+#[test]
+fn joins_give_way_to_each_other_where_all_connections_are_theirs() {
+    let mut two = cluster(2);
+    for id in [1, 2] {
+        two.want(id, Join(id as u64), "a");
+        two.connect(id, Join(id as u64));
+    }
+    assert!(two.want(1, Join(3), "b").is_empty());
+
+    assert!(two.after(JOIN_TURN - SOON).is_empty(), "the coordinator may not have got them");
+    assert_eq!(two.after(SOON), ["retire 1"]);
+    assert!(two.want(1, Join(1), "a").is_empty(), "it is at the end now");
+    assert_eq!(two.answer(1), ["dial 1 Join(3)"]);
+    assert_eq!(two.connect(1, Join(3)), ["give 1 to b"]);
+    assert_eq!(two.after(PACE), ["retire 2"]);
+    assert_eq!(two.answer(2), ["dial 1 Join(1)"]);
+}
+
+#[test]
+fn joins_stay_where_others_take_turns() {
+    let mut two = cluster(2);
+    two.want(1, Join(7), "a");
+    two.connect(1, Join(7));
+    two.want(2, Fetch(7), "b");
+    two.connect(2, Fetch(7));
+    two.after(JOIN_TURN);
+
+    assert_eq!(two.want(3, Join(8), "c"), ["retire 2"], "the fetch leaves");
+    assert!(two.want(4, Produce, "d").is_empty());
+    assert!(two.after(PACE).is_empty(), "there is no other that would");
+    assert_eq!(two.answer(2), ["dial 3 Join(8)"]);
+    assert_eq!(two.connect(3, Join(8)), ["give 3 to c", "retire 1"], "now both are joins, and the first had its turn");
+}
+
+/// By the connection of its heartbeats a member may join, too.
+#[test]
+fn a_connection_that_is_borrowed_to_join_is_a_join_s() {
+    let mut one = cluster(1);
+    one.want(1, Coordination(7), "a");
+    one.connect(1, Coordination(7));
+    assert_eq!(one.want(1, Join(7), "b"), ["give 1 to b"]);
+    assert!(one.want(2, Control, "c").is_empty());
+
+    assert!(one.after(JOIN_TURN - SOON).is_empty());
+    assert_eq!(one.after(SOON), ["retire 1"]);
 }
 
 #[test]
