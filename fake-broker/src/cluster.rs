@@ -497,7 +497,7 @@ impl Cluster {
             Waiting::ShareFetch(waiting) => {
                 handlers::share_fetch::resume(&mut self.state, &exchange.cx, waiting, look).map(AnyResponse::ShareFetch)
             }
-            Waiting::Group => Outcome::Park(Waiting::Group),
+            waiting @ (Waiting::Group | Waiting::Nothing) => Outcome::Park(waiting),
         };
         self.conclude(request, outcome, now);
     }

@@ -5,6 +5,24 @@ pub(crate) fn hash(text: &str) -> i32 {
     text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
+/// Things in the order of a `HashMap` of which nothing is said, in which they are put one after the other.
+pub(crate) fn in_hash_order<T>(mut things: Vec<T>, hash: impl Fn(&T) -> i32) -> Vec<T> {
+    let mut table = 16;
+    // The table doubles when it is more than three quarters full.
+    while things.len() > table * 3 / 4 {
+        table *= 2;
+    }
+    // Those that meet in a slot stay in the order in which they came.
+    things.sort_by_key(|thing| slot(hash(thing), table));
+    things
+}
+
+/// Where a `HashMap` with so many slots has what hashes to this.
+pub(crate) fn slot(hash: i32, slots: usize) -> usize {
+    let hash = hash.cast_unsigned();
+    (hash ^ (hash >> 16)) as usize & (slots - 1)
+}
+
 /// `Double.parseDouble`, which knows suffixes of types and hexadecimal digits, and no other names than these two.
 pub(crate) fn parse_double(text: &str) -> Option<f64> {
     let text = text.trim();

@@ -208,6 +208,9 @@ impl Cluster {
             }
             Operation::RemoveNode { node } => {
                 known(&self.state, *node)?;
+                if self.state.nodes.iter().count() == 1 {
+                    return Err(format!("node {node} is the last one, and a cluster has a node"));
+                }
                 share::node_died(&mut self.state, *node);
                 self.disconnect(*node, now);
                 self.state.node_died(*node, now);

@@ -26,6 +26,8 @@ pub(crate) enum Waiting {
     ShareFetch(share_fetch::Waiting),
     /// Its group's decision.
     Group,
+    /// Nothing: a request that Kafka forgets, and whose connection it does not read from any more.
+    Nothing,
 }
 
 impl Waiting {
@@ -36,7 +38,7 @@ impl Waiting {
             Self::Produce(produce) => Some(produce.deadline()),
             Self::DeleteRecords(delete) => Some(delete.deadline()),
             Self::ShareFetch(fetch) => Some(fetch.deadline()),
-            Self::Group => None,
+            Self::Group | Self::Nothing => None,
         }
     }
 
@@ -47,7 +49,7 @@ impl Waiting {
             Self::Produce(produce) => produce.watched().collect(),
             Self::DeleteRecords(delete) => delete.watched().collect(),
             Self::ShareFetch(fetch) => fetch.watched().collect(),
-            Self::Group => Vec::new(),
+            Self::Group | Self::Nothing => Vec::new(),
         }
     }
 }

@@ -42,7 +42,7 @@ impl<const N: usize> From<[ApiKey; N]> for Apis {
 
 /// A rule in the making. Selectors narrow it down, all of them must hold; the action at the end puts it to work.
 ///
-/// A rule acts once unless told otherwise. When several rules match a request, each counts and all act.
+/// A rule acts once unless told otherwise; one that only [observes](Self::observe) counts until it is removed. When several rules match a request, each counts and all act.
 ///
 /// # Panics
 ///
@@ -68,7 +68,7 @@ impl RuleBuilder {
         let text = RuleText {
             when,
             nth: 1,
-            times: Times::default(),
+            times: None,
             probability: None,
             after: Duration::ZERO,
             until_ms: None,
@@ -224,15 +224,15 @@ impl RuleBuilder {
         self
     }
 
-    /// Acts this often instead of once.
+    /// Acts this often, and then never again.
     pub fn times(mut self, times: u64) -> Self {
-        self.text.times = Times::Number(times);
+        self.text.times = Some(Times::Number(times));
         self
     }
 
     /// Acts until it is removed.
     pub fn forever(mut self) -> Self {
-        self.text.times = Times::Forever;
+        self.text.times = Some(Times::Forever);
         self
     }
 

@@ -111,14 +111,14 @@ fn actions() -> Vec<Value> {
 }
 
 fn rule() -> impl Strategy<Value = Value> {
-    let times = prop_oneof![Just(json!("forever")), (0_u64..99).prop_map(Value::from)];
+    let times = prop::option::of(prop_oneof![Just(json!("forever")), (0_u64..99).prop_map(Value::from)]);
     let budget = (some(2_u64..99), times, some(Just(0.5)), some(1_u64..99), some(1_u64..99));
     (selector(), budget, any::<bool>(), prop::sample::select(actions())).prop_map(|(when, budget, late, action)| {
         let (nth, times, probability, after_ms, until_ms) = budget;
         object(vec![
             ("when", Some(when)),
             ("nth", nth),
-            ("times", Some(times)),
+            ("times", times),
             ("probability", probability),
             ("after_ms", after_ms),
             ("until_ms", until_ms),

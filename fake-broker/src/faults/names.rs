@@ -90,12 +90,6 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-impl Default for Times {
-    fn default() -> Self {
-        Self::Number(1)
-    }
-}
-
 impl Serialize for Times {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -30,8 +30,9 @@ pub(crate) struct RuleText {
     /// The first match that counts, from 1 on.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) nth: u64,
-    #[serde(default)]
-    pub(crate) times: Times,
+    /// How often it acts; left open, once, or for ever if all that it does is to observe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) times: Option<Times>,
     /// The chance that a match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) probability: Option<f64>,
@@ -74,7 +75,7 @@ impl RuleText {
         if self.nth == 0 {
             return Err("`nth` counts matches from 1 on".to_owned());
         }
-        if self.times == Times::Number(0) {
+        if self.times == Some(Times::Number(0)) {
             return Err("a rule acts at least once: leave `times` away, or remove the rule".to_owned());
         }
         if self.until_ms.is_some_and(|until| Duration::from_millis(until) <= self.after) {
@@ -84,7 +85,7 @@ impl RuleText {
             return Err("`after_handling` is for rules about requests: nothing else is handled".to_owned());
         }
         let requests = self.when.check()?;
-        let is_lasting = self.nth == 1 && self.probability.is_none() && self.times == Times::Forever;
+        let is_lasting = self.nth == 1 && self.probability.is_none() && self.times == Some(Times::Forever);
         if matches!(self.action, Action::Partition) && !is_lasting {
             return Err("a partition lasts until it is removed or its time is over: \"times\": \"forever\"".to_owned());
         }
@@ -123,7 +124,7 @@ impl RuleText {
         Self {
             when,
             nth: 1,
-            times: Times::Forever,
+            times: Some(Times::Forever),
             probability: None,
             after: Duration::ZERO,
             until_ms: Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
@@ -137,8 +138,10 @@ impl ActiveRule {
     pub(crate) fn new(id: u64, text: RuleText, installed: Instant) -> Self {
         let skip = text.nth.saturating_sub(1);
         let budget = match text.times {
-            Times::Number(times) => Some(times),
-            Times::Forever => None,
+            Some(Times::Number(times)) => Some(times),
+            Some(Times::Forever) => None,
+            // What only looks on is no fault that runs out: a count that stops at one says nothing.
+            None => (!matches!(text.action, Action::Observe)).then_some(1),
         };
         Self { id, text, installed, skip, budget, hits: Hits::up_to(budget) }
     }

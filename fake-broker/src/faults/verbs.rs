@@ -90,7 +90,7 @@ impl RuleBuilder {
         self.install(Action::Edit(Arc::new(edit)))
     }
 
-    /// Does nothing but count.
+    /// Does nothing but count: until it is removed, unless it is told [how often](Self::times).
     #[track_caller]
     pub fn observe(self) -> Rule {
         self.install(Action::Observe)

@@ -7,6 +7,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::desk::Refusal;
 use super::{Group, GroupState, Groups, Image};
+use crate::faults::KafkaVersion;
 use crate::words::words;
 
 /// What a classic group's state is called when there is no such group.
@@ -54,7 +55,8 @@ impl Groups {
         };
         DescribedConsumerGroup {
             error_code: ErrorCode::GROUP_ID_NOT_FOUND.0,
-            error_message: Some(missing.into()),
+            // Kafka 3.9 keeps the reason to itself.
+            error_message: (image.version >= KafkaVersion::V4_0).then(|| missing.into()),
             group_id: group_id.clone(),
             ..DescribedConsumerGroup::default()
         }

@@ -183,7 +183,8 @@ impl Groups {
                 }
                 parked.join(joined.response)
             }
-            Err(refusal) => parked.join_error(request.member_id.clone(), refusal.error),
+            // Here Kafka makes the answer of the error alone.
+            Err(refusal) => parked.join_error(Str::default(), refusal.error),
         };
         self.answers.push(answer);
     }

@@ -37,6 +37,14 @@ impl Groups {
         }
         // The group is made, or made over, only if its first heartbeat succeeds.
         let id = &request.group_id;
+        if request.member_epoch == 0
+            && let Some(Group::Classic(old)) = self.groups.get_mut(id)
+            && !old.members().is_empty()
+        {
+            convert::may_upgrade(id, old, &desk)?;
+            // Who is in the middle of a rebalance is sent away before the members are looked at.
+            old.with(&self.config, now, &mut self.answers).send_all_away(ErrorCode::REBALANCE_IN_PROGRESS);
+        }
         let mut group = match self.groups.get(id) {
             _ if request.member_epoch != 0 && !self.groups.contains_key(id) => {
                 return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Consumer group {id} not found.")));
@@ -49,10 +57,6 @@ impl Groups {
             _ => ConsumerGroup::new(image.version),
         };
         let response = group.heartbeat(request, caller, || ids.next_uuid(), &desk)?;
-        if let Some(Group::Classic(old)) = self.groups.get_mut(id) {
-            // The new member means a rebalance for all who are in the middle of one.
-            old.with(&self.config, now, &mut self.answers).send_all_away(ErrorCode::REBALANCE_IN_PROGRESS);
-        }
         self.remove(id);
         self.groups.insert(id.clone(), Group::Consumer(Box::new(group)));
         Ok(response)

@@ -55,7 +55,7 @@ pub(crate) fn handle(
     let results = refusals.into_iter().map(|(user, refusal)| AlterUserScramCredentialsResult {
         user: user.clone(),
         error_code: refusal.map_or(0, |(code, _)| code.0),
-        error_message: refusal.map(|(_, text)| Str::from(text)),
+        error_message: refusal.filter(|(_, text)| !text.is_empty()).map(|(_, text)| Str::from(text)),
     });
     Outcome::Reply(AlterUserScramCredentialsResponse {
         results: results.collect(),
@@ -88,6 +88,10 @@ fn check_upsertion(upsertion: &ScramCredentialUpsertion) -> Option<Refusal> {
     }
     match upsertion.iterations {
         ..MIN_ITERATIONS => Some((ErrorCode::UNACCEPTABLE_CREDENTIAL, "Too few iterations")),
+        // Kafka trips over what it cannot make a key of.
+        MIN_ITERATIONS..=MAX_ITERATIONS if upsertion.salted_password.is_empty() => {
+            Some((ErrorCode::UNKNOWN_SERVER_ERROR, ""))
+        }
         MIN_ITERATIONS..=MAX_ITERATIONS => None,
         _ => Some((ErrorCode::UNACCEPTABLE_CREDENTIAL, "Too many iterations")),
     }

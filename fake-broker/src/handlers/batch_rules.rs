@@ -159,6 +159,7 @@ fn check_records(
     let mut rejected = Vec::new();
     let mut code = ErrorCode::INVALID_RECORD;
     let mut has_gaps = false;
+    let is_stamped = header.timestamp_type() == Some(records::TimestampType::LogAppendTime);
     for (index, record) in (0_i32..).zip(read.iter()) {
         let record = record.map_err(|_| INVALID)?;
         has_gaps |= record.offset != i64::from(index);
@@ -169,6 +170,9 @@ fn check_records(
         } else if let Some(text) = untimely(settings, &record, wall_ms) {
             code = ErrorCode::INVALID_TIMESTAMP;
             rejected.push((index, text));
+        } else if is_stamped && (settings.log_append_time || record.timestamp == NO_TIMESTAMP) {
+            code = ErrorCode::INVALID_TIMESTAMP;
+            rejected.push((index, stamped(&record)));
         }
         records.push(record);
     }
@@ -181,6 +185,10 @@ fn check_records(
     let target = settings.compression.unwrap_or(source);
     let max_timestamp = records.iter().map(|record| record.timestamp).max().unwrap_or(NO_TIMESTAMP);
     if source != target {
+        if records.iter().any(|record| record.timestamp < 0 && record.timestamp != NO_TIMESTAMP) {
+            // Kafka's builder of batches is not prepared for it.
+            return Err(UNREADABLE);
+        }
         return log::recompressed(&header, &records, target, max_timestamp).ok_or(UNREADABLE);
     }
     if has_gaps && source != Compression::None {
@@ -230,6 +238,19 @@ fn untimely(settings: &TopicSettings, record: &RecordRef<'_>, wall_ms: i64) -> O
         "Timestamp {} of message with offset {} is out of range. The timestamp should be within [{earliest}, {latest}]",
         record.timestamp, record.offset
     ))
+}
+
+/// What Kafka says of a record whose batch claims to have a broker's time.
+fn stamped(record: &RecordRef<'_>) -> String {
+    let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    format!(
+        "Invalid timestamp type in message DefaultRecord(offset={}, timestamp={}, key={} bytes, value={} bytes). \
+         Producer should not set timestamp type to LogAppendTime.",
+        record.offset,
+        record.timestamp,
+        length(record.key),
+        length(record.value),
+    )
 }
 
 /// What Kafka says of a batch some of whose records are wrong.

@@ -15,6 +15,11 @@ pub(super) fn refused(state: &State, cx: &Context, topic: &str, partition: i32) 
     })
 }
 
+/// Whether a topic is refused as a whole: then an answer has it also if nothing was asked of its partitions.
+pub(super) fn is_refused(state: &State, cx: &Context, topic: &str) -> bool {
+    cx.topic_error(state, Operation::Read, topic).is_some() || state.topics.by_name(topic).is_none()
+}
+
 /// Whether the group lets its member commit for these partitions of a topic.
 pub(super) fn check(
     state: &State,

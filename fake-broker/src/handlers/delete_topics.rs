@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use krafka_protocol::api::delete_topics::{DeletableTopicResult, DeleteTopicState};
-use krafka_protocol::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Str};
+use krafka_protocol::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode, Str, Uuid};
 
 use super::assignment::Refusal;
 use crate::context::{Context, Outcome};
@@ -46,7 +46,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
                 DeletableTopicResult { name: Some(name), topic_id, ..DeletableTopicResult::default() }
             }
             Err((code, message)) => DeletableTopicResult {
-                name: topic.name,
+                name: topic.name.or_else(|| visible(state, cx, topic.topic_id, code)),
                 topic_id: topic.topic_id,
                 error_code: code.0,
                 error_message: (!message.is_empty()).then(|| Str::from(message)),
@@ -54,6 +54,13 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &DeleteTopicsRequ
         });
     }
     Outcome::Reply(DeleteTopicsResponse { responses, ..DeleteTopicsResponse::default() })
+}
+
+/// The name of a topic by its id that the client may not delete, if it may know it.
+fn visible(state: &State, cx: &Context, topic_id: Uuid, code: ErrorCode) -> Option<Str> {
+    let is_denied = code == ErrorCode::TOPIC_AUTHORIZATION_FAILED;
+    let name = state.topics.name_of(&topic_id).filter(|_| is_denied)?;
+    cx.topic_error(state, Operation::Describe, &name).is_none().then_some(name)
 }
 
 /// What a cluster says whose `delete.topic.enable` is off, whatever it is asked.
@@ -69,7 +76,7 @@ fn disabled(cx: &Context, topics: Vec<DeleteTopicState>) -> DeleteTopicsResponse
     DeleteTopicsResponse { responses: topics.into_iter().map(refused).collect(), ..DeleteTopicsResponse::default() }
 }
 
-fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(Str, krafka_protocol::Uuid), Refusal> {
+fn delete(state: &mut State, cx: &Context, topic: &DeleteTopicState) -> Result<(Str, Uuid), Refusal> {
     let by_id = !topic.topic_id.is_zero();
     let refuse = |text: &str| Err((ErrorCode::INVALID_REQUEST, text.to_owned()));
     let found = match &topic.name {

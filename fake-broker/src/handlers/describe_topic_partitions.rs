@@ -24,6 +24,10 @@ pub(crate) fn handle(
     if let Some(code) = cx.denied() {
         return Outcome::Reply(failed(request, code));
     }
+    if request.topics.iter().any(|topic| topic.name.is_empty()) {
+        // Kafka trips over it.
+        return Outcome::Reply(failed(request, ErrorCode::UNKNOWN_SERVER_ERROR));
+    }
     let cursor = request.cursor.as_ref();
     let first = cursor.map(|cursor| cursor.topic_name.clone()).unwrap_or_default();
     let all = request.topics.is_empty();

@@ -9,6 +9,7 @@ use krafka_protocol::api::describe_user_scram_credentials::{
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::context::{Context, Outcome};
+use crate::java;
 use crate::security::acls::Operation;
 use crate::security::sasl::scram::{ScramCredential, ScramMechanism};
 use crate::state::State;
@@ -36,7 +37,7 @@ pub(crate) fn handle(
     let scram = &state.logins.scram;
     let asked = request.users.as_deref().unwrap_or_default();
     let results = if asked.is_empty() {
-        scram.iter().map(|(user, credentials)| described(user, credentials)).collect()
+        scram.iter().map(|(user, credentials)| described(user, credentials)).collect::<Vec<_>>()
     } else {
         let mut seen = BTreeSet::new();
         let twice: BTreeSet<&Str> = asked.iter().map(|user| &user.name).filter(|name| !seen.insert(*name)).collect();
@@ -56,6 +57,7 @@ pub(crate) fn handle(
         };
         seen.into_iter().map(describe).collect()
     };
+    let results = java::in_hash_order(results, |result| java::hash(&result.user));
     Outcome::Reply(DescribeUserScramCredentialsResponse { results, ..DescribeUserScramCredentialsResponse::default() })
 }
 

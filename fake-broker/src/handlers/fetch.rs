@@ -284,8 +284,16 @@ fn read(
     if !(replica.start_offset..=replica.end_offset).contains(&ask.fetch_offset) {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
+    if ask.partition_max_bytes < 0 {
+        // Kafka trips over it.
+        return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+    }
     let limit = if read_committed { data.last_stable_offset } else { data.high_watermark };
     let records = log.read(ask.fetch_offset, limit, max_bytes, at_least_one);
+    if records.is_empty() && max_bytes > 0 && ask.fetch_offset < limit {
+        // Of a batch for which there is too little room Kafka tells nothing.
+        data.aborted_transactions = None;
+    }
     if let Some(aborted) = &mut data.aborted_transactions {
         let end = log.end_of_read(ask.fetch_offset, records.len());
         let tell =
@@ -340,9 +348,13 @@ fn make_messages(version: i16, wanted: &[Wanted], response: &mut FetchResponse) 
 /// Puts neighbours of one topic together.
 fn group(answered: Vec<(Wanted, PartitionData)>) -> Vec<FetchableTopicResponse> {
     let mut topics: Vec<FetchableTopicResponse> = Vec::new();
+    // By its id it is one topic, whether or not its name is known of each partition.
+    let is_same = |last: &FetchableTopicResponse, wanted: &Wanted| {
+        last.topic_id == wanted.topic_id && (!last.topic_id.is_zero() || last.topic == wanted.topic)
+    };
     for (wanted, data) in answered {
         match topics.last_mut() {
-            Some(last) if last.topic == wanted.topic && last.topic_id == wanted.topic_id => last.partitions.push(data),
+            Some(last) if is_same(last, &wanted) => last.partitions.push(data),
             _ => topics.push(FetchableTopicResponse {
                 topic: wanted.topic,
                 topic_id: wanted.topic_id,

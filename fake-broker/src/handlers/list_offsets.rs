@@ -47,6 +47,12 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) 
         return Outcome::Reply(ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() });
     }
     let duplicates = duplicates(request);
+    let is_old = state.nodes.find(cx.node).is_some_and(|node| node.version < KafkaVersion::V4_0);
+    if !(0..=READ_COMMITTED).contains(&request.isolation_level) {
+        // Kafka 3.9 looks first whether a partition comes twice.
+        let is_twice = |name: &Str, index: i32| is_old && duplicates.contains(&(name, index));
+        return Outcome::Reply(tripped(request, is_twice));
+    }
     let answer = |name: &Str, ask: &ListOffsetsPartition| {
         let is_duplicate = duplicates.contains(&(name, ask.partition_index));
         let refused = is_duplicate.then_some(Err(ErrorCode::INVALID_REQUEST));
@@ -63,7 +69,7 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) 
     };
     let asks = request.topics.iter().flat_map(|topic| topic.partitions.iter().map(move |ask| (&topic.name, ask)));
     let begin = |name: &Str| ListOffsetsTopicResponse { name: name.clone(), partitions: Vec::new() };
-    let topics = if state.nodes.find(cx.node).is_some_and(|node| node.version < KafkaVersion::V4_0) {
+    let topics = if is_old {
         let topics = request.topics.iter().map(|topic| ListOffsetsTopicResponse {
             partitions: topic.partitions.iter().map(|ask| answer(&topic.name, ask)).collect(),
             ..begin(&topic.name)
@@ -76,6 +82,20 @@ pub(crate) fn handle(state: &State, cx: &Context, request: &ListOffsetsRequest) 
         parts::by_topic(answers, |name| begin(name), |topic| &mut topic.partitions)
     };
     Outcome::Reply(ListOffsetsResponse { topics, ..ListOffsetsResponse::default() })
+}
+
+/// What Kafka answers when it trips over an isolation level that it does not know.
+fn tripped(request: &ListOffsetsRequest, is_twice: impl Fn(&Str, i32) -> bool) -> ListOffsetsResponse {
+    let failed = |name: &Str, partition_index: i32| {
+        let is_twice = is_twice(name, partition_index);
+        let code = if is_twice { ErrorCode::INVALID_REQUEST } else { ErrorCode::UNKNOWN_SERVER_ERROR };
+        ListOffsetsPartitionResponse { partition_index, error_code: code.0, ..ListOffsetsPartitionResponse::default() }
+    };
+    let topics = request.topics.iter().map(|topic| ListOffsetsTopicResponse {
+        name: topic.name.clone(),
+        partitions: topic.partitions.iter().map(|ask| failed(&topic.name, ask.partition_index)).collect(),
+    });
+    ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() }
 }
 
 /// What was found, all -1 if nothing.
@@ -107,10 +127,6 @@ fn find(
 ) -> Result<Found, ErrorCode> {
     if let Some(code) = cx.partition_error(state, Operation::Describe, name, ask.partition_index) {
         return Err(code);
-    }
-    if !(0..=READ_COMMITTED).contains(&request.isolation_level) {
-        // Kafka trips over it.
-        return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
     }
     if ask.timestamp < 0 && !is_known(ask.timestamp, cx.version) {
         return Err(ErrorCode::UNSUPPORTED_VERSION);

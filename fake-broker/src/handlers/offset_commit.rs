@@ -50,7 +50,8 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetCommitRequ
             Err(error) => errors.iter_mut().flatten().filter(|slot| slot.is_ok()).for_each(|slot| *slot = error),
         }
     }
-    Outcome::Reply(respond(request, &is_refused, &errors))
+    let is_unknown = |topic: usize| names[topic].as_ref().is_none_or(|name| commits::is_refused(state, cx, name));
+    Outcome::Reply(respond(request, &is_refused, is_unknown, &errors))
 }
 
 /// Asks the group, whose error stands for the whole commit.
@@ -121,15 +122,22 @@ fn name_of(state: &State, cx: &Context, topic: &OffsetCommitRequestTopic) -> Opt
 /// One error for all that was asked.
 fn whole(request: &OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse {
     let errors: Vec<_> = request.topics.iter().map(|topic| vec![error; topic.partitions.len()]).collect();
-    respond(request, &parts::refusals(&errors), &errors)
+    respond(request, &parts::refusals(&errors), |_| true, &errors)
 }
 
-fn respond(request: &OffsetCommitRequest, is_refused: &[Vec<bool>], errors: &[Vec<ErrorCode>]) -> OffsetCommitResponse {
-    let answers = parts::refused_first(is_refused).map(|(t, p)| {
+fn respond(
+    request: &OffsetCommitRequest,
+    is_refused: &[Vec<bool>],
+    is_unknown: impl Fn(usize) -> bool,
+    errors: &[Vec<ErrorCode>],
+) -> OffsetCommitResponse {
+    let answers = parts::refused_first(is_refused, is_unknown).map(|(t, p)| {
         let topic = &request.topics[t];
-        let partition_index = topic.partitions[p].partition_index;
-        let error_code = errors[t][p].0;
-        ((topic.name.clone(), topic.topic_id), OffsetCommitResponsePartition { partition_index, error_code })
+        let partition = p.map(|p| OffsetCommitResponsePartition {
+            partition_index: topic.partitions[p].partition_index,
+            error_code: errors[t][p].0,
+        });
+        ((topic.name.clone(), topic.topic_id), partition)
     });
     let begin = |(name, topic_id): &(Str, Uuid)| OffsetCommitResponseTopic {
         name: name.clone(),

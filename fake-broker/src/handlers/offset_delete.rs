@@ -7,7 +7,7 @@ use krafka_protocol::api::offset_delete::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
-use super::parts;
+use super::{commits, parts};
 use crate::context::{Context, Outcome};
 use crate::groups;
 use crate::security::acls::Operation;
@@ -38,10 +38,14 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &OffsetDeleteRequ
             }
         }
     }
-    let answers = parts::refused_first(&is_refused).map(|(t, p)| {
+    let is_unknown = |topic: usize| commits::is_refused(state, cx, &request.topics[topic].name);
+    let answers = parts::refused_first(&is_refused, is_unknown).map(|(t, p)| {
         let topic = &request.topics[t];
-        let partition_index = topic.partitions[p].partition_index;
-        (topic.name.clone(), OffsetDeleteResponsePartition { partition_index, error_code: errors[t][p].0 })
+        let partition = p.map(|p| OffsetDeleteResponsePartition {
+            partition_index: topic.partitions[p].partition_index,
+            error_code: errors[t][p].0,
+        });
+        (topic.name.clone(), partition)
     });
     let begin = |name: &Str| OffsetDeleteResponseTopic { name: name.clone(), partitions: Vec::new() };
     let topics = parts::by_topic(answers, begin, |topic| &mut topic.partitions);

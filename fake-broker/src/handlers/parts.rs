@@ -27,9 +27,9 @@ pub(super) fn keys<K: Ord + Clone>(keys: impl IntoIterator<Item = K>) -> Vec<K> 
     once(keys.into_iter().map(|key| (key, ()))).into_iter().map(|(key, ())| key).collect()
 }
 
-/// Puts parts together by topic, each topic where it comes first.
+/// Puts parts together by topic, each topic where it comes first; also one of which there is no part.
 pub(super) fn by_topic<K: Ord, P, T>(
-    parts: impl IntoIterator<Item = (K, P)>,
+    parts: impl IntoIterator<Item = (K, impl Into<Option<P>>)>,
     begin: impl Fn(&K) -> T,
     partitions: impl Fn(&mut T) -> &mut Vec<P>,
 ) -> Vec<T> {
@@ -40,7 +40,7 @@ pub(super) fn by_topic<K: Ord, P, T>(
             topics.push(begin(key));
             topics.len() - 1
         });
-        partitions(&mut topics[place]).push(part);
+        partitions(&mut topics[place]).extend(part.into());
     }
     topics
 }
@@ -50,16 +50,25 @@ pub(super) fn refusals(errors: &[Vec<ErrorCode>]) -> Vec<Vec<bool>> {
     errors.iter().map(|partitions| partitions.iter().map(|error| !error.is_ok()).collect()).collect()
 }
 
-/// The places of partitions, by topic and partition: first those that are refused without their coordinator.
-pub(super) fn refused_first(is_refused: &[Vec<bool>]) -> impl Iterator<Item = (usize, usize)> {
-    let places_of = move |which: bool| {
-        let topics = is_refused.iter().enumerate();
-        topics.flat_map(move |(topic, partitions)| {
-            let partitions = partitions.iter().enumerate();
-            partitions.filter(move |(_, refused)| **refused == which).map(move |(partition, _)| (topic, partition))
-        })
-    };
-    places_of(true).chain(places_of(false))
+/// The places of partitions, by topic and partition: first those that are refused without their coordinator, and with
+/// them the topics that have none and would be refused as a whole.
+pub(super) fn refused_first(
+    is_refused: &[Vec<bool>],
+    is_unknown: impl Fn(usize) -> bool,
+) -> impl Iterator<Item = (usize, Option<usize>)> {
+    let mut places = Vec::new();
+    for (topic, partitions) in is_refused.iter().enumerate() {
+        if partitions.is_empty() && is_unknown(topic) {
+            places.push((topic, None));
+        }
+        let refused = partitions.iter().enumerate().filter(|(_, refused)| **refused);
+        places.extend(refused.map(|(partition, _)| (topic, Some(partition))));
+    }
+    for (topic, partitions) in is_refused.iter().enumerate() {
+        let others = partitions.iter().enumerate().filter(|(_, refused)| !**refused);
+        places.extend(others.map(|(partition, _)| (topic, Some(partition))));
+    }
+    places.into_iter()
 }
 
 #[cfg(test)]
@@ -79,7 +88,8 @@ mod tests {
 
     #[test]
     fn places_of_the_refused_come_first() {
-        let places = refused_first(&[vec![false, true], vec![], vec![true]]).collect::<Vec<_>>();
-        assert_eq!(places, [(0, 1), (2, 0), (0, 0)]);
+        let is_refused = [vec![false, true], vec![], vec![], vec![true]];
+        let places = refused_first(&is_refused, |topic| topic != 1).collect::<Vec<_>>();
+        assert_eq!(places, [(0, Some(1)), (2, None), (3, Some(0)), (0, Some(0))]);
     }
 }

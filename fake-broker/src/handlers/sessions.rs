@@ -122,10 +122,11 @@ impl FetchSessions {
         if session.by_id != by_id {
             return Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR);
         }
-        session.update(wanted, forgotten);
+        session.update(wanted.clone(), forgotten);
         if session.partitions.is_empty() {
+            // What the request itself names is answered all the same.
             self.sessions.remove(&session_id);
-            return Ok((Context::Sessionless, Vec::new()));
+            return Ok((Context::Sessionless, wanted));
         }
         session.last_used = now;
         session.epoch = next_epoch(epoch);

@@ -6,7 +6,7 @@
 
 use bytes::{BufMut, BytesMut};
 use krafka_protocol::compression::{Compression, Compressor};
-use krafka_protocol::records::{self, Batch, BatchHeader, HEADER_LEN, RecordRef, TimestampType};
+use krafka_protocol::records::{self, Attributes, Batch, BatchHeader, HEADER_LEN, RecordRef};
 
 /// What the length in a batch's header does not count.
 const LOG_OVERHEAD: usize = 12;
@@ -24,7 +24,8 @@ pub(crate) fn recompressed(
     max_timestamp: i64,
 ) -> Option<Batch> {
     let base_timestamp = records.first().map_or(-1, |record| record.timestamp);
-    let attributes = header.attributes.with_timestamp_type(TimestampType::CreateTime);
+    // Of the attributes only what the builder of a batch is told stays.
+    let attributes = Attributes::default().with_transactional(header.attributes.is_transactional());
     let header = BatchHeader { attributes, base_timestamp, max_timestamp, ..*header };
     let numbered = (0..).zip(records).map(|(offset, record)| RecordRef { offset, ..*record });
     Batch::new(rewritten(&header, numbered, codec)?.freeze()).ok()

@@ -12,6 +12,9 @@ use crate::operator;
 use crate::serve::tls::ServerTls;
 use crate::topics;
 
+/// The farthest that a clock is set at once: a hundred years.
+const MAX_JUMP_MS: u64 = 100 * 365 * 86_400_000;
+
 impl Operation {
     /// Says what is wrong with it.
     ///
@@ -76,11 +79,17 @@ impl Operation {
             Self::SwapCertificate { certificate, key } => usable(certificate, key),
             Self::DeleteTopic { .. }
             | Self::HoldReassignments { .. }
-            | Self::SwapClusterId { .. }
             | Self::ApplyRetention {}
             | Self::HoldMarkers { .. }
-            | Self::DelayMarkers { .. }
-            | Self::JumpClock { .. } => Ok(()),
+            | Self::DelayMarkers { .. } => Ok(()),
+            Self::SwapClusterId { cluster_id: Some(id) } if id.is_empty() => {
+                Err("`cluster_id` is empty: leave it away, and one is drawn".to_owned())
+            }
+            Self::SwapClusterId { .. } => Ok(()),
+            Self::JumpClock { by_ms } if by_ms.unsigned_abs() > MAX_JUMP_MS => {
+                Err(format!("`by_ms` is a hundred years at most, {MAX_JUMP_MS}, not {by_ms}"))
+            }
+            Self::JumpClock { .. } => Ok(()),
         }
     }
 }

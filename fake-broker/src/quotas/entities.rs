@@ -1,7 +1,5 @@
 //! Whom quotas are for, as requests write it: types and names.
 
-use std::fmt;
-
 use krafka_protocol::Str;
 
 use super::{Entity, Name};
@@ -56,13 +54,5 @@ impl Entity {
             ("request_percentage", false),
             ("controller_mutation_rate", false),
         ]
-    }
-}
-
-impl fmt::Display for Entity {
-    /// As Java writes it in messages.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = |(kind, name): (&str, &Name)| format!("{kind}={}", name.as_deref().unwrap_or("null"));
-        write!(f, "ClientQuotaEntity(entries={{{}}})", self.parts().map(part).collect::<Vec<_>>().join(", "))
     }
 }

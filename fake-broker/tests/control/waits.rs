@@ -115,7 +115,7 @@ async fn wait_ends_with_its_cluster() {
 #[test]
 fn blocking_wait_says_why_it_ends() {
     let fake = FakeCluster::builder().start_blocking().expect("ports");
-    let rule = fake.when(ApiKey::Produce).observe();
+    let rule = fake.when(ApiKey::Produce).times(1).observe();
 
     let panic = std::panic::catch_unwind(AssertUnwindSafe(|| fake.wait_hits(&rule, 2))).expect_err("it acts once");
 

@@ -305,6 +305,14 @@ fn topics_are_made_and_unmade_by_who_may() {
         let unmake = DeleteTopicsRequest { topics: vec![topic(&mine)], timeout_ms: 5_000, ..Default::default() };
         let unmade = alice.call(unmake.clone(), 6).await.responses.remove(0);
         assert_eq!((ErrorCode(unmade.error_code), unmade.topic_id.is_zero()), (TOPIC_REFUSED, true));
+        // By its id it has a name for those who may see it.
+        let by_id = DeleteTopicState { topic_id: made[0].topic_id, ..DeleteTopicState::default() };
+        let by_id = DeleteTopicsRequest { topics: vec![by_id], timeout_ms: 5_000, ..Default::default() };
+        let unmade = alice.call(by_id.clone(), 6).await.responses.remove(0);
+        assert_eq!((ErrorCode(unmade.error_code), unmade.name), (TOPIC_REFUSED, None));
+        grant(&secured, vec![allow(TOPIC, &mine, DESCRIBE)]).await;
+        let unmade = alice.call(by_id, 6).await.responses.remove(0);
+        assert_eq!((ErrorCode(unmade.error_code), unmade.name), (TOPIC_REFUSED, Some(mine.clone())));
         grant(&secured, vec![allow(TOPIC, &mine, DELETE)]).await;
         assert_eq!(ErrorCode(alice.call(unmake, 6).await.responses[0].error_code), ErrorCode::NONE);
     });

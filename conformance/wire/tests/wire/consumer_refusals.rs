@@ -64,6 +64,36 @@ fn heartbeats_that_make_no_sense_are_refused() {
     });
 }
 
+/// In version 0 a member is without an id until it is in the group. From a member without one that is in it, Kafka hears
+/// of that first, and 3.9 hears of it last.
+#[test]
+fn member_without_an_id_is_refused_where_it_needs_one() {
+    run(async |target| {
+        let is_old = target.version().await < KafkaVersion::V4_0;
+        let mut member = Consumer::new(&target, &on_partition_0(&target), &[]).await;
+        let nobody = Request { member_id: Str::default(), ..member.full() };
+        let empty = Some(Str::default());
+        let nameless = "MemberId can't be empty.";
+        for (epoch, alone) in [
+            (1, nameless),
+            (-1, nameless),
+            (-2, if is_old { nameless } else { "InstanceId can't be null." }),
+            (-3, "MemberEpoch is invalid."),
+        ] {
+            for (request, beside) in [
+                (nobody.clone(), alone),
+                (Request { group_id: Str::default(), ..nobody.clone() }, "GroupId can't be empty."),
+                (Request { instance_id: empty.clone(), ..nobody.clone() }, "InstanceId can't be empty."),
+                (Request { rack_id: empty.clone(), ..nobody.clone() }, "RackId can't be empty."),
+            ] {
+                let answer = member.wire.call(Request { member_epoch: epoch, ..request }, HEARTBEAT).await;
+                let first = if epoch >= -1 && !is_old { nameless } else { beside };
+                assert_eq!(answer.error_message.as_deref(), Some(first), "{epoch}");
+            }
+        }
+    });
+}
+
 /// What makes no sense is refused by any node since 4.1; before, only the coordinator looks at a heartbeat.
 #[test]
 fn heartbeats_that_make_no_sense_are_refused_before_they_are_sent_elsewhere() {

@@ -223,7 +223,7 @@ fn several_rules_act_on_one_request() {
 fn wait_ends_with_the_nth_hit() {
     run(async |target, fake| {
         let mut wire = target.connect().await;
-        let rule = fake.when(ApiKey::Metadata).forever().observe();
+        let rule = fake.when(ApiKey::Metadata).observe();
         let waiting = rule.wait(2);
         let asking = async {
             metadata(&mut wire).await;
@@ -234,6 +234,30 @@ fn wait_ends_with_the_nth_hit() {
         tokio::join!(waiting, asking);
 
         assert_eq!(rule.hits(), 2);
+    });
+}
+
+/// To observe is no fault that runs out: such a rule counts all that matches, unless it is told when to stop.
+#[test]
+fn observation_counts_on_unless_told_otherwise() {
+    run(async |target, fake| {
+        let mut wire = target.connect().await;
+        let on = [
+            fake.when(ApiKey::Metadata).observe(),
+            fake.install_json(r#"{"when": {"apis": ["Metadata"]}, "do": "observe"}"#).expect("a legal rule"),
+        ];
+        let twice = [
+            fake.when(ApiKey::Metadata).times(2).observe(),
+            fake.install_json(r#"{"when": {"apis": ["Metadata"]}, "times": 2, "do": "observe"}"#)
+                .expect("a legal rule"),
+        ];
+
+        for _ in 0..3 {
+            metadata(&mut wire).await;
+        }
+
+        assert_eq!(on.map(|rule| rule.hits()), [3, 3]);
+        assert_eq!(twice.map(|rule| rule.hits()), [2, 2]);
     });
 }
 
@@ -432,7 +456,7 @@ fn probability_is_drawn_from_the_seed() {
         let mut pattern = Vec::new();
         on_fake(FakeCluster::builder().seed(seed), async |target, fake| {
             let mut wire = target.connect().await;
-            let rule = fake.when(ApiKey::Metadata).probability(0.5).forever().observe();
+            let rule = fake.when(ApiKey::Metadata).probability(0.5).observe();
             for _ in 0..64 {
                 let before = rule.hits();
                 metadata(&mut wire).await;

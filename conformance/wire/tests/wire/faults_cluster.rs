@@ -207,7 +207,7 @@ fn rule_changes_the_cluster_in_the_moment_of_a_request() {
 fn time_of_day_jumps_and_timers_do_not() {
     run(async |target, fake| {
         let mut one = target.node(1).await;
-        let late = fake.when(Apis::ANY).after(Duration::from_secs(60)).forever().observe();
+        let late = fake.when(Apis::ANY).after(Duration::from_secs(60)).observe();
 
         fake.jump_clock(24 * 3_600_000);
         metadata(&mut one).await;
@@ -222,7 +222,7 @@ fn time_of_day_jumps_and_timers_do_not() {
 fn rule_lives_as_long_as_told() {
     run(async |target, fake| {
         let mut one = target.node(1).await;
-        let early = fake.when(ApiKey::Metadata).until(Duration::from_secs(10)).forever().observe();
+        let early = fake.when(ApiKey::Metadata).until(Duration::from_secs(10)).observe();
         metadata(&mut one).await;
 
         tokio::time::sleep(Duration::from_secs(10)).await;

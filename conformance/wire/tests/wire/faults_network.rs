@@ -231,7 +231,7 @@ fn answers_that_cannot_be_sent_stop_the_connection() {
         let large = Bytes::from(vec![b'x'; 600 * 1024]);
         fake.append(TOPIC, 0, None, Some(&large));
         let cut = fake.when_network().towards(Towards::Peer).cut_off();
-        let fetches = fake.when(ApiKey::Fetch).forever().observe();
+        let fetches = fake.when(ApiKey::Fetch).observe();
 
         for _ in 0..6 {
             wire.send(fetch(), 12).await;

@@ -5,7 +5,7 @@ use krafka_protocol::api::fetch::{FetchPartition, FetchRequest};
 use krafka_protocol::records::Batches;
 use krafka_protocol::{ApiKey, Uuid};
 
-use crate::records::{base_offsets, batch, error, fetch, fetch_request, nowhere, only, written};
+use crate::records::{base_offsets, batch, error, fetch, fetch_request, nowhere, only, produce_request, written};
 use crate::target::{Target, Topic, Wire, run};
 
 /// A topic with three batches at the offsets 0, 2 and 4.
@@ -75,7 +75,7 @@ fn second_partition_gets_what_is_left() {
     run(async |target| {
         let topic = target.topic(2).await;
         let mut wire = target.connect().await;
-        let mut produce = crate::records::produce_request(&topic, -1, Some(batch(&["a"])));
+        let mut produce = produce_request(&topic, -1, Some(batch(&["a"])));
         let mut second = produce.topic_data[0].partition_data[0].clone();
         second.index = 1;
         produce.topic_data[0].partition_data.push(second);
@@ -215,6 +215,35 @@ fn reader_of_committed_records_is_given_a_list_of_aborted_transactions() {
         let data = only(wire.call(committed, 12).await);
 
         assert_eq!((data.aborted_transactions, data.last_stable_offset), (Some(vec![]), 6));
+    });
+}
+
+/// A batch for which there is too little room is left out, and with it the list. No room at all is another matter.
+#[test]
+fn batch_without_room_has_no_list_of_aborted_transactions() {
+    run(async |target| {
+        let (topic, mut wire) = filled(&target).await;
+        let both = target.topic(2).await;
+        for partition in [0, 1] {
+            let mut request = produce_request(&both, -1, Some(batch(&["a"])));
+            request.topic_data[0].partition_data[0].index = partition;
+            wire.call(request, 9).await;
+        }
+        let mut request = FetchRequest { isolation_level: 1, ..fetch_request(&both, 0) };
+        let first = request.topics[0].partitions[0].clone();
+        for (room, list) in [(10, None), (0, Some(0)), (1 << 20, Some(0))] {
+            let second = FetchPartition { partition: 1, partition_max_bytes: room, ..first.clone() };
+            request.topics[0].partitions = vec![first.clone(), second];
+
+            let data = wire.call(request.clone(), 12).await.responses.remove(0).partitions.remove(1);
+
+            assert_eq!(data.records.is_some_and(|records| records.is_empty()), room < 100);
+            assert_eq!(data.aborted_transactions.map(|list| list.len()), list, "{room}");
+        }
+
+        let below = with(fetch_request(&topic, 0), |partition| partition.partition_max_bytes = -1);
+        let data = only(wire.call(below, 12).await);
+        assert_eq!((error(data.error_code), data.high_watermark), ("UNKNOWN_SERVER_ERROR", -1));
     });
 }
 

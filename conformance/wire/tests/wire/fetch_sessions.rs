@@ -131,6 +131,47 @@ fn forgotten_partitions_are_answered_no_more() {
     });
 }
 
+/// A session ends when nothing is left in it. What the request that ends it names is answered all the same.
+#[test]
+fn request_that_adds_and_forgets_the_last_partition_is_answered_without_a_session() {
+    run(async |target| {
+        let (mut consumer, _) = Consumer::new(&target).await;
+        let forgotten =
+            ForgottenTopic { topic: consumer.topic.name.clone(), topic_id: consumer.topic.id, partitions: vec![0, 1] };
+        let asked = consumer.request(vec![ask(0, 0)]);
+
+        let answer =
+            consumer.wire.call(FetchRequest { forgotten_topics_data: vec![forgotten], ..asked }, VERSION).await;
+
+        assert_eq!((answer.session_id, named(&answer)), (0, vec![0]));
+        assert!(answer.responses[0].partitions[0].records.as_ref().is_some_and(|records| !records.is_empty()));
+        consumer.epoch += 1;
+        assert_eq!(error(consumer.fetch(vec![]).await.error_code), "FETCH_SESSION_ID_NOT_FOUND");
+    });
+}
+
+/// Of a topic that is gone, the session misses by its name what it knew, and by its id what is new: in one place.
+#[test]
+fn topic_that_is_gone_is_told_in_one_place() {
+    run(async |target| {
+        let topic = target.topic(2).await;
+        let mut consumer = Consumer { wire: target.connect().await, topic, session: 0, epoch: 0 };
+        consumer.session = consumer.next(vec![ask(0, 0)]).await.session_id;
+        let gone = DeleteTopicState { name: Some(consumer.topic.name.clone()), topic_id: Uuid::ZERO };
+        let delete = DeleteTopicsRequest { topics: vec![gone], timeout_ms: 10_000, ..Default::default() };
+        assert_eq!(error(target.connect().await.call(delete, 6).await.responses[0].error_code), "NONE");
+        while until_error(&mut consumer).await != "UNKNOWN_TOPIC_OR_PARTITION" {}
+
+        let answer = consumer.next(vec![ask(1, 0)]).await;
+
+        assert_eq!(answer.responses.len(), 1);
+        let mut told: Vec<_> =
+            answer.responses[0].partitions.iter().map(|p| (p.partition_index, error(p.error_code))).collect();
+        told.sort_unstable();
+        assert_eq!(told, [(0, "UNKNOWN_TOPIC_OR_PARTITION"), (1, "UNKNOWN_TOPIC_ID")]);
+    });
+}
+
 #[test]
 fn errors_are_told_each_time_and_so_is_their_end() {
     run(async |target| {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use krafka_fake_broker::KafkaVersion;
 use krafka_protocol::api::consumer_group_describe::ConsumerGroupDescribeRequest;
+use krafka_protocol::api::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
 use krafka_protocol::api::share_group_describe::ShareGroupDescribeRequest;
 use krafka_protocol::api::streams_group_describe::StreamsGroupDescribeRequest;
 use krafka_protocol::{ErrorCode, Str};
@@ -52,6 +53,43 @@ fn who_asks_twice_is_answered_twice() {
         let missing = || (group.clone(), "GROUP_ID_NOT_FOUND", Some(format!("Group {group} not found.")));
         for told in all {
             assert_eq!(told, [nameless(), nameless(), missing(), missing()]);
+        }
+    });
+}
+
+/// Kafka 3.9 does not say why a group is not told.
+#[test]
+fn group_that_is_not_there_is_told_in_words_since_4_0() {
+    run(async |target| {
+        let group = target.fresh("group");
+        let mut wire = target.coordinator(&group).await;
+
+        let request = ConsumerGroupDescribeRequest { group_ids: vec![group.clone()], ..Default::default() };
+        let described = wire.call(request, 0).await.groups.remove(0);
+
+        let words = (target.version().await >= KafkaVersion::V4_0).then(|| format!("Group {group} not found."));
+        let told = told(described.group_id, described.error_code, described.error_message);
+        assert_eq!(told, (group, "GROUP_ID_NOT_FOUND", words));
+    });
+}
+
+/// Two members vote for different assignors, as in a rolling change of a setting: whoever joined first, the one that
+/// Kafka's map has in front is taken. It is what the group is said to have, and what assigns.
+#[test]
+fn assignors_with_as_many_votes_are_in_the_order_of_kafkas_map() {
+    run(async |target| {
+        for names in [["range", "uniform"], ["uniform", "range"]] {
+            let (group, topic) = (target.fresh("group"), target.topic(2).await);
+            let mut members = Vec::new();
+            for name in names {
+                let mut member = Consumer::new(&target, &group, &[&topic]).await;
+                let request = member.full();
+                let voting = ConsumerGroupHeartbeatRequest { server_assignor: Some(name.into()), ..request };
+                assert_eq!(member.error(voting).await, "NONE");
+                members.push(member);
+            }
+
+            assert_eq!(&*members[0].describe().await.assignor_name, "uniform", "{names:?}");
         }
     });
 }

@@ -78,10 +78,15 @@ pub(crate) async fn claim(wire: &mut Wire, hash: Hash, first: &str) -> SaslAuthe
 
 /// Proves a password for a challenge: the message, and the signature that the server must show.
 pub(crate) fn prove(hash: Hash, bare: &str, challenge: &str, password: &str) -> (String, String) {
+    prove_on("biws", hash, bare, challenge, password)
+}
+
+/// The same with something else about the channel, in base64.
+pub(crate) fn prove_on(channel: &str, hash: Hash, bare: &str, challenge: &str, password: &str) -> (String, String) {
     let part = |name: &str| challenge.split(',').find_map(|part| part.strip_prefix(name)).expect("a challenge");
     let salt = STANDARD.decode(part("s=")).expect("base64");
     let salted = hash.salted(password, &salt, part("i=").parse().expect("a number"));
-    let without_proof = format!("c=biws,r={}", part("r="));
+    let without_proof = format!("c={channel},r={}", part("r="));
     let said = format!("{bare},{challenge},{without_proof}");
     let client_key = hash.hmac(&salted, b"Client Key");
     let signature = hash.hmac(&hash.hash(&client_key), said.as_bytes());
@@ -113,7 +118,12 @@ pub(crate) async fn scram(
 
 /// An unsecured JSON web token.
 pub(crate) fn unsecured(claims: &str) -> String {
-    format!("{}.{}.", URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#), URL_SAFE_NO_PAD.encode(claims))
+    headed(r#"{"alg":"none"}"#, claims)
+}
+
+/// The same with any header.
+pub(crate) fn headed(header: &str, claims: &str) -> String {
+    format!("{}.{}.", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims))
 }
 
 /// Logs in by OAUTHBEARER.

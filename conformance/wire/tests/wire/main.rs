@@ -60,6 +60,7 @@ mod metadata;
 mod migration;
 mod mortals;
 mod no_time;
+mod nothing_asked;
 mod oddities;
 mod offsets;
 mod old_formats;

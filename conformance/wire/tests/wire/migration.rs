@@ -122,6 +122,26 @@ fn old_member_in_a_new_group_is_checked_as_ever() {
     });
 }
 
+/// What a member says of itself must be a consumer's subscription. A classic group does not look at it.
+#[test]
+fn old_member_that_cannot_be_read_is_refused_in_a_new_group() {
+    run(async |target| {
+        both_ways(&target).await;
+        let (group, topic) = (target.fresh("group"), target.topic(1).await);
+        let mut new = Consumer::new(&target, &group, &[&topic]).await;
+        new.join().await;
+
+        for unreadable in [&b""[..], &b"\0"[..], &b"\0\0\0\0\0\x01\0\x09name"[..]] {
+            let mut old = Member::consumer(&target, &group, &[&topic.name]).await;
+            old.subscription = Some(Bytes::copy_from_slice(unreadable));
+            let refused = old.join().await;
+            let error = ErrorCode(refused.error_code);
+            assert_eq!(error, ErrorCode::INCONSISTENT_GROUP_PROTOCOL, "{unreadable:?}");
+            assert_eq!(&*refused.member_id, "", "a classic group would repeat it");
+        }
+    });
+}
+
 /// GN-23, down.
 #[test]
 fn group_is_classic_again_when_the_last_new_member_leaves() {
@@ -142,6 +162,28 @@ fn group_is_classic_again_when_the_last_new_member_leaves() {
         let joined = old.join().await;
         assert_eq!((joined.generation_id, joined.leader), (generation + 1, old.id.clone()));
         assert_eq!(joined.members.len(), 1, "it assigns itself again");
+    });
+}
+
+/// GN-23, down: the last new member is replaced by an old one of the same name. The generation goes on where the epoch
+/// was, and once up for the other topics.
+#[test]
+fn group_is_classic_again_when_an_old_member_takes_the_place_of_the_last_new_one() {
+    run(async |target| {
+        both_ways(&target).await;
+        let (group, topic, other) = (target.fresh("group"), target.topic(1).await, target.topic(1).await);
+        let mut new = Consumer::new(&target, &group, &[&topic]).await;
+        new.instance = Some("shelf".into());
+        new.join().await;
+        let mut old = Member::consumer(&target, &group, &[&topic.name, &other.name]).await;
+        old.instance = new.instance.clone();
+
+        let joined = old.join().await;
+        assert_eq!((joined.error_code, joined.generation_id), (0, 0), "it is in no generation yet");
+        assert_eq!(ErrorCode(new.describe().await.error_code), ErrorCode::GROUP_ID_NOT_FOUND);
+        let again = old.join().await;
+
+        assert_eq!((again.error_code, again.generation_id), (0, new.epoch + 1));
     });
 }
 

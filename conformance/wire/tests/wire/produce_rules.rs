@@ -118,6 +118,45 @@ fn log_append_time_minds_no_bounds() {
     });
 }
 
+/// Where the broker's time counts, a producer must not claim it; elsewhere only for records that have no time.
+#[test]
+fn producer_that_claims_the_brokers_time_is_refused_where_it_counts() {
+    run(async |target| {
+        let topic = target.topic_with(1, &[("message.timestamp.type", "LogAppendTime")]).await;
+        let plain = target.topic(1).await;
+        let mut wire = target.connect().await;
+        let claimed = |timestamp| altered(&batch_at(timestamp, &["ab"]), 21, &0x08_i16.to_be_bytes());
+        let start = time();
+        let of_all = "One or more records have been rejected due to invalid timestamp";
+        for (topic, timestamp) in [(&topic, start), (&plain, -1)] {
+            let answer = produce(&mut wire, topic, claimed(timestamp)).await;
+
+            let of_one = format!(
+                "Invalid timestamp type in message DefaultRecord(offset=0, timestamp={timestamp}, key=0 bytes, \
+                 value=2 bytes). Producer should not set timestamp type to LogAppendTime."
+            );
+            assert_eq!(refusal(&answer), ("INVALID_TIMESTAMP", vec![0], vec![&*of_one], of_all));
+        }
+    });
+}
+
+/// Kafka writes a batch anew for another codec. It is not prepared for times before 1970 then, and of the attributes
+/// only those that a producer may set stay.
+#[test]
+fn batches_that_are_written_anew_lose_what_is_not_theirs() {
+    run(async |target| {
+        let topic = target.topic_with(1, &[("compression.type", "gzip")]).await;
+        let mut wire = target.connect().await;
+
+        let answer = produce(&mut wire, &topic, batch_at(-5, &["a"])).await;
+        assert_eq!((error(answer.error_code), answer.error_message), ("UNKNOWN_SERVER_ERROR", None));
+
+        let strange = altered(&batch(&["a"]), 21, &0x0140_i16.to_be_bytes());
+        let offset = written(&mut wire, &topic, strange).await;
+        assert_eq!(stored(&mut wire, &topic, offset).await.0.header().attributes.0, 1, "gzip, and nothing else");
+    });
+}
+
 #[test]
 fn producer_that_claims_the_brokers_time_is_put_right() {
     run(async |target| {

@@ -216,6 +216,61 @@ fn quotas_that_make_no_sense_are_refused() {
     });
 }
 
+/// Kafka keeps entities in maps. Of an entity that comes twice, the first change is done and the answer is that it comes
+/// twice; of two parts of one type, the last is meant; and a quota that is named twice is found before anything else.
+#[test]
+fn entities_that_come_twice_are_answered_once() {
+    run(async |secured| {
+        let mut admin = secured.login("admin").await;
+        let (user, other) = (secured.target.fresh("user"), secured.target.fresh("user"));
+        let entry = |parts: &[(&'static str, &Str)], ops: &[OpData]| EntryData {
+            entity: parts.iter().map(|(kind, name)| part(kind, Some(name))).collect(),
+            ops: ops.to_vec(),
+        };
+        let rate = |value| op("consumer_byte_rate", value);
+        let entries = vec![
+            entry(&[("user", &user)], &[rate(1.0)]),
+            entry(&[("user", &user), ("user", &other)], &[rate(9.0)]),
+            entry(&[("user", &user)], &[rate(2.0)]),
+            entry(&[("client-id", &other), ("user", &user)], &[]),
+            entry(&[("nobody", &user)], &[rate(1.0), rate(2.0)]),
+        ];
+
+        let told = admin.call(AlterClientQuotasRequest { entries, validate_only: false }, 1).await.entries;
+
+        let mut told: Vec<_> = told
+            .iter()
+            .map(|entry| {
+                let parts = entry.entity.iter().map(|part| format!("{}={}", part.entity_type, show(&part.entity_name)));
+                (parts.collect::<Vec<_>>().join(", "), entry.error_message.as_deref().map(str::to_owned))
+            })
+            .collect();
+        told.sort();
+        let twice = |parts: &str| Some(format!("Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})"));
+        let (of_user, nobody) = (format!("user={user}"), format!("nobody={user}"));
+        let mut expected = vec![
+            (format!("client-id={other}, user={user}"), None),
+            (nobody.clone(), twice(&nobody)),
+            (of_user.clone(), twice(&of_user)),
+            (format!("user={other}"), None),
+        ];
+        expected.sort();
+        assert_eq!(told, expected);
+        let limits = async |admin: &mut Wire, name: &Str| loop {
+            if let [(_, limits)] = &found(admin, vec![exactly("user", name)], true).await[..] {
+                return limits.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        assert_eq!(limits(&mut admin, &user).await, [("consumer_byte_rate".into(), 1.0)]);
+        assert_eq!(limits(&mut admin, &other).await, [("consumer_byte_rate".into(), 9.0)]);
+    });
+}
+
+fn show(name: &Option<Str>) -> &str {
+    name.as_deref().unwrap_or("null")
+}
+
 #[test]
 fn filters_that_make_no_sense_are_refused() {
     run(async |secured| {

@@ -102,6 +102,15 @@ fn who_renews_a_login_is_the_same_as_before() {
         let request = SaslAuthenticateRequest { auth_bytes: Bytes::from_static(b"n,,n=alice,r=abc") };
         wire.send(request, 2).await;
         assert!(wire.is_closed().await, "the mechanism stays, too");
+
+        let mut wire = log_in(&target).await;
+        assert_eq!(handshake(&mut wire, "SCRAM-SHA-256").await.error_code, 0);
+        wire.send(MetadataRequest { topics: Some(Vec::new()), ..MetadataRequest::default() }, 12).await;
+        assert!(wire.is_closed().await, "whatever is asked next");
+
+        let mut wire = log_in(&target).await;
+        wire.send(SaslHandshakeRequest { mechanism: Str::from_static("NOPE") }, 1).await;
+        assert!(wire.is_closed().await, "here nobody is told which mechanisms there are");
     });
 }
 

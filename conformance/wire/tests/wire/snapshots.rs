@@ -46,7 +46,7 @@ fn cluster_goes_back_to_what_it_was() {
 fn rules_and_history_outlive_a_restore() {
     on_fake(three(), async |target, fake| {
         let then = fake.snapshot();
-        let seen = fake.when(ApiKey::Metadata).forever().observe();
+        let seen = fake.when(ApiKey::Metadata).observe();
         let delayed = fake.when(ApiKey::Metadata).delay(SECOND);
         let mut wire = target.node(1).await;
         wire.send(MetadataRequest::default(), 12).await;

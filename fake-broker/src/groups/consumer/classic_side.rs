@@ -66,7 +66,10 @@ impl ConsumerGroup {
             };
             return Ok(Joined { response, becomes_classic: None });
         }
-        let malformed = |_| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, "The member's subscription cannot be read.");
+        let malformed = |_| {
+            let message = "The member's subscription cannot be read.";
+            Refusal::new(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message)
+        };
         let metadata = request.protocols.first().map(|protocol| protocol.metadata.clone()).unwrap_or_default();
         let subscription = Subscription::from_bytes(metadata).map_err(malformed)?;
         let (before, replaces) = self.admit_classic(id, instance_id, is_new)?;
@@ -88,9 +91,10 @@ impl ConsumerGroup {
         self.put(member, replaces.as_ref());
         let expression = self.expression_changed(before.regex(), &id, desk);
         let has_changed = has_other_topics || expression != Change::Nothing;
-        self.raise_epoch(has_changed, desk);
         let owned = by_id(&subscription.owned_partitions, &desk.image);
+        // A group that becomes a classic one goes on at the epoch that it had.
         if !ends_migration {
+            self.raise_epoch(has_changed, desk);
             self.assign(desk);
         }
         if !ends_migration || !has_changed {

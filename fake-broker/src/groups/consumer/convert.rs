@@ -13,24 +13,37 @@ use crate::config::MigrationPolicy;
 use crate::groups::classic::ClassicGroup;
 use crate::groups::classic::member::Member as ClassicMember;
 
-/// Makes a classic group with members one of KIP-848, or says why it stays what it is.
-pub(in crate::groups) fn upgrade(id: &str, group: &ClassicGroup, desk: &Desk<'_>) -> Result<ConsumerGroup, Refusal> {
-    let refused = |reason: &str| {
-        let message = format!("Cannot upgrade classic group {id} to consumer group because {reason}.");
-        Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, message)
-    };
+/// Says why a classic group with members stays what it is, whatever they say of themselves.
+pub(in crate::groups) fn may_upgrade(id: &str, group: &ClassicGroup, desk: &Desk<'_>) -> Result<(), Refusal> {
+    let refused = |reason: &str| Err(stays(id, reason));
     if !desk.migration_policy().allows_upgrade() {
-        return Err(refused("online upgrade is disabled"));
+        return refused("online upgrade is disabled");
     }
     if group.protocol_type().is_none_or(|kind| &**kind != CONSUMER) {
-        return Err(refused("the group does not use the consumer embedded protocol"));
+        return refused("the group does not use the consumer embedded protocol");
     }
     if group.members().len() > desk.config.group_consumer_max_size {
-        return Err(refused("the group size exceeds the consumer group maximum size"));
+        return refused("the group size exceeds the consumer group maximum size");
     }
+    Ok(())
+}
+
+fn stays(id: &str, reason: &str) -> Refusal {
+    let message = format!("Cannot upgrade classic group {id} to consumer group because {reason}.");
+    Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, message)
+}
+
+/// Makes a classic group with members one of KIP-848, or says why it stays what it is: because of what a member says.
+pub(in crate::groups) fn upgrade(id: &str, group: &ClassicGroup, desk: &Desk<'_>) -> Result<ConsumerGroup, Refusal> {
+    let refused = |reason: &str| stays(id, reason);
     let generation = group.generation();
     let mut upgraded = ConsumerGroup { epoch: generation, target_epoch: generation, ..ConsumerGroup::default() };
     for member in group.members() {
+        let speaks = |name: &Str| member.protocols.iter().any(|protocol| protocol.name == *name);
+        if group.protocol().is_some_and(|name| !speaks(name)) {
+            // Kafka trips over one that has come back without it.
+            return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, String::new()));
+        }
         let preferred = || member.protocols.first().map(|protocol| &protocol.name);
         let metadata = member.metadata(group.protocol().or_else(preferred));
         let malformed = |_| refused("the embedded consumer protocol is malformed");

@@ -39,6 +39,7 @@ use super::image::TopicMetadata;
 use super::view::GroupState;
 use super::{CommitScope, Committer};
 use crate::faults::KafkaVersion;
+use crate::java;
 
 /// One group.
 #[derive(Clone, Debug, Default)]
@@ -229,13 +230,14 @@ impl ConsumerGroup {
         }
     }
 
-    /// The assignor that most members name; the default, if none does.
+    /// The assignor that most members name, of several the first in the order of Kafka's map; the default, if none does.
     fn preferred_assignor(&self) -> Str {
         let mut votes: BTreeMap<&Str, usize> = BTreeMap::new();
         for name in self.members.values().filter_map(|member| member.assignor.as_ref()) {
             *votes.entry(name).or_default() += 1;
         }
         let most = votes.values().copied().max();
+        let votes = java::in_hash_order(votes.into_iter().collect(), |(name, _)| java::hash(name));
         let winner = votes.into_iter().find(|(_, count)| Some(*count) == most).map(|(name, _)| name.clone());
         winner.unwrap_or(Str::from_static(assignors::NAMES[0]))
     }

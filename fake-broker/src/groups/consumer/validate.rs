@@ -17,8 +17,11 @@ pub(in crate::groups) fn validate(
     let invalid = |message: &str| Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
     let is_blank = |text: &str| text.trim().is_empty();
     let epoch = request.member_epoch;
-    // Since version 1 the member draws its id itself.
-    if (version >= 1 || epoch > 0 || epoch < 0) && is_blank(&request.member_id) {
+    // Since version 1 the member draws its id itself; before, it has one once it is in the group. Kafka 3.9 looks at it
+    // last, and also when a static member leaves for a while.
+    let is_old = image.version < KafkaVersion::V4_0;
+    let is_nobody = (version >= 1 || epoch > 0 || epoch == -1 || is_old && epoch == -2) && is_blank(&request.member_id);
+    if is_nobody && !is_old {
         return invalid("MemberId can't be empty.");
     }
     if is_blank(&request.group_id) {
@@ -31,6 +34,7 @@ pub(in crate::groups) fn validate(
         return invalid("RackId can't be empty.");
     }
     match epoch {
+        _ if is_nobody => return invalid("MemberId can't be empty."),
         0 if request.rebalance_timeout_ms == -1 => {
             return invalid("RebalanceTimeoutMs must be provided in first request.");
         }

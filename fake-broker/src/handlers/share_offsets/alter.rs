@@ -26,16 +26,12 @@ pub(crate) fn handle(
             ..AlterShareGroupOffsetsResponse::default()
         });
     }
-    // A group is made only for something that is kept of it.
-    let keeps = |topic: &AlterShareGroupOffsetsRequestTopic| {
-        let found = state
-            .topics
-            .by_name(&topic.topic_name)
-            .filter(|found| cx.topic_error(state, Operation::Read, &found.name).is_none());
-        let is_there = |index: i32| found.is_some_and(|found| index < 0 || found.partition(index).is_some());
-        topic.partitions.iter().any(|partition| is_there(partition.partition_index))
+    // A group is made only for a topic of which something could be kept.
+    let is_there = |asked: &AlterShareGroupOffsetsRequestTopic| {
+        let found = state.topics.by_name(&asked.topic_name);
+        found.is_some_and(|found| cx.topic_error(state, Operation::Read, &found.name).is_none())
     };
-    if request.topics.iter().any(keeps) && share::group_or_new(state, cx.node, group).is_none() {
+    if request.topics.iter().any(is_there) && share::group_or_new(state, cx.node, group).is_none() {
         return Outcome::Close;
     }
     let state_epoch = share::group(state, group).map_or(0, |group| group.epoch);
@@ -48,9 +44,12 @@ pub(crate) fn handle(
         });
     }
     let mut responses: Vec<AlterShareGroupOffsetsResponseTopic> = Vec::new();
-    for asked in request.topics.iter().filter(|asked| !asked.partitions.is_empty()) {
+    for asked in &request.topics {
         let found = state.topics.by_name(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
         let denied = cx.topic_error(state, Operation::Read, &asked.topic_name);
+        if asked.partitions.is_empty() && (found.is_none() || denied.is_some()) {
+            continue;
+        }
         let mut partitions = Vec::new();
         for partition in &asked.partitions {
             let index = partition.partition_index;

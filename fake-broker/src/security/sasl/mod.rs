@@ -12,7 +12,8 @@
 //! so and nothing is closed.
 //!
 //! Where sessions have an end, a handshake begins anew (KIP-368), but not twice in a second; who uses a connection
-//! after the end is cut off. The one who logs in again must be the same, by the same mechanism.
+//! after the end is cut off. The one who logs in again must be the same, by the same mechanism; who asks for one that is
+//! not enabled is cut off without an answer then.
 
 pub(crate) mod aws_msk_iam;
 mod mechanism;
@@ -66,7 +67,7 @@ pub(crate) enum Exchange {
     Scram(Box<scram::Exchange>),
     OAuthBearer(oauthbearer::Exchange),
     AwsMskIam,
-    /// The client has changed its mechanism, which its next token will be told.
+    /// The client has changed its mechanism, for which it is cut off with its next request, whatever that is.
     Changed,
 }
 
@@ -111,6 +112,8 @@ pub(crate) enum Failure {
     Said(String),
     /// The client is only told that it failed.
     InvalidCredentials,
+    /// The client is told nothing: the connection is closed.
+    Unanswered,
 }
 
 /// The answer to a token.
@@ -132,7 +135,9 @@ impl Session {
             | (Self::Greeting, ApiKey::ApiVersions | ApiKey::SaslHandshake)
             | (Self::Introduced, ApiKey::SaslHandshake)
             | (Self::Authenticating { .. }, ApiKey::SaslAuthenticate) => Entry::Granted,
-            (Self::Greeting | Self::Introduced, _) => Entry::Closed,
+            (Self::Greeting | Self::Introduced, _) | (Self::Authenticating { exchange: Exchange::Changed, .. }, _) => {
+                Entry::Closed
+            }
             (Self::Authenticating { .. }, _) => Entry::Refused,
         }
     }
@@ -211,6 +216,7 @@ impl Session {
         };
         let (reply, login) = stepped.map_err(|failure| match failure {
             Failure::Said(text) => text,
+            Failure::Unanswered => String::new(),
             Failure::InvalidCredentials => format!(
                 "Authentication failed during {} due to invalid credentials with SASL mechanism {}",
                 if before.is_some() { "re-authentication" } else { "authentication" },
@@ -270,6 +276,15 @@ fn lifetime(login: &Login, max_reauth: Option<Duration>, wall_ms: i64) -> Option
         (Some(of_proof), Some(max)) => Some(of_proof.min(max)),
         (of_proof, max) => of_proof.or(max),
     }
+}
+
+/// Whether this can be a name in a message of SCRAM or OAUTHBEARER: ASCII, with commas and equals signs written by their
+/// numbers.
+fn is_sasl_name(name: &str) -> bool {
+    let is_plain = |part: &str| part.bytes().all(|byte| (0x01..=0x7f).contains(&byte) && byte != b',');
+    let mut parts = name.split('=');
+    let is_escaped = |part: &str| part.starts_with("2C") || part.starts_with("3D");
+    !name.is_empty() && parts.next().is_some_and(is_plain) && parts.all(|part| is_escaped(part) && is_plain(part))
 }
 
 #[cfg(test)]

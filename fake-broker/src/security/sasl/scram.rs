@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Names and passwords are not normalised, in Kafka neither. With the extension `tokenauth` the name is a delegation
-//! token's id, and the password its HMAC in base64. A name that nobody has is refused at once.
+//! token's id, and the password its HMAC in base64. A name that nobody has is refused at once, and so is one that is
+//! not ASCII. What is proven is what Kafka keeps of the messages: neither what is reserved at the front of the first, nor
+//! the extensions of the last; and whatever the last says of its channel is taken.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,15 +16,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use krafka_protocol::Bytes;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::{Failure, Login};
+use super::{Failure, Login, is_sasl_name};
 
 /// The fewest rounds of hashing that a credential may have.
 pub(crate) const MIN_ITERATIONS: i32 = 4096;
 /// The most rounds that a credential may have.
 pub(crate) const MAX_ITERATIONS: i32 = 16_384;
-
-/// No binding to a channel, in base64: `n,,`.
-const NO_CHANNEL_BINDING: &[u8] = b"n,";
 
 /// Which hash a credential is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,14 +174,14 @@ impl Exchange {
     fn finish(&self, text: &str, challenge: &Challenge) -> Result<Bytes, Failure> {
         let (without_proof, proof) = text.rsplit_once(",p=").ok_or(Failure::InvalidCredentials)?;
         let proof = STANDARD.decode(proof).map_err(|_| Failure::InvalidCredentials)?;
-        let mut parts = without_proof.split(',');
-        let binding = parts.next().and_then(|part| part.strip_prefix("c=")).ok_or(Failure::InvalidCredentials)?;
-        let binding = STANDARD.decode(binding).map_err(|_| Failure::InvalidCredentials)?;
+        let mut parts = without_proof.splitn(3, ',');
+        let channel = parts.next().and_then(|part| part.strip_prefix("c=")).ok_or(Failure::InvalidCredentials)?;
         let nonce = parts.next().and_then(|part| part.strip_prefix("r="));
-        if !binding.starts_with(NO_CHANNEL_BINDING) || nonce != Some(&*challenge.nonce) {
+        let is_extended = parts.next().is_none_or(|extensions| pairs(extensions).is_some());
+        if STANDARD.decode(channel).is_err() || nonce != Some(&*challenge.nonce) || !is_extended {
             return Err(Failure::InvalidCredentials);
         }
-        let said = format!("{},{},{without_proof}", challenge.client_first, challenge.server_first);
+        let said = format!("{},{},c={channel},r={}", challenge.client_first, challenge.server_first, challenge.nonce);
         let credential = &challenge.credential;
         let signature = self.mechanism.hmac(&credential.stored_key, said.as_bytes());
         let client_key: Vec<u8> = proof.iter().zip(&signature).map(|(proof, signature)| proof ^ signature).collect();
@@ -200,34 +199,39 @@ impl Claim {
         let (authorization, bare) = text.strip_prefix("n,")?.split_once(',')?;
         let authorization = match authorization {
             "" => String::new(),
-            named => unescape(named.strip_prefix("a=")?)?,
+            named => named.strip_prefix("a=").and_then(unescape)?,
         };
-        let mut parts = bare.split(',');
+        let bare = match bare.strip_prefix("m=").and_then(|rest| rest.split_once(',')) {
+            Some((reserved, rest)) if is_value(reserved) => rest,
+            _ => bare,
+        };
+        let mut parts = bare.splitn(3, ',');
         let name = unescape(parts.next()?.strip_prefix("n=")?)?;
         let nonce = parts.next()?.strip_prefix("r=")?;
-        if name.is_empty() || nonce.is_empty() || !nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if nonce.is_empty() || !nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
-        let mut is_token = false;
-        for extension in parts {
-            let (key, value) = extension.split_once('=')?;
-            is_token |= key == "tokenauth" && value.eq_ignore_ascii_case("true");
-        }
+        let extensions = parts.next().map_or(Some(Vec::new()), pairs)?;
+        let is_token = extensions.iter().any(|(key, value)| *key == "tokenauth" && value.eq_ignore_ascii_case("true"));
         Some(Self { name, is_token, authorization, nonce: nonce.to_owned(), bare: bare.to_owned() })
     }
 }
 
+/// Reads extensions: `key=value,key=value`.
+fn pairs<'a>(text: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
+    let is_key = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let pair = |pair: &'a str| pair.split_once('=').filter(|(key, value)| is_key(key) && is_value(value));
+    text.split(',').map(pair).collect()
+}
+
+/// Whether this can be the value of an extension.
+fn is_value(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| (0x01..=0x7f).contains(&byte))
+}
+
 /// Reads a name, in which commas and equals signs are written by their numbers.
 fn unescape(name: &str) -> Option<String> {
-    let mut parts = name.split('=');
-    let mut plain = parts.next()?.to_owned();
-    for part in parts {
-        let (letter, rest) =
-            if let Some(rest) = part.strip_prefix("2C") { (',', rest) } else { ('=', part.strip_prefix("3D")?) };
-        plain.push(letter);
-        plain.push_str(rest);
-    }
-    Some(plain)
+    is_sasl_name(name).then(|| name.replace("=2C", ",").replace("=3D", "="))
 }
 
 #[cfg(test)]
@@ -266,7 +270,13 @@ mod tests {
         let claim = Claim::parse("n,a=a=2Cb,n=a=3Db,r=x,tokenauth=true").expect("a claim");
         assert_eq!((&*claim.authorization, &*claim.name, claim.is_token), ("a,b", "a=b", true));
 
+        let claim = Claim::parse("n,,m=new,n=a,r=x").expect("what is reserved is passed over");
+        assert_eq!((&*claim.name, &*claim.bare), ("a", "n=a,r=x"));
+
         for text in ["", "y,,n=a,r=x", "n,,n=,r=x", "n,,n=a", "n,,n=a=,r=x", "n,b,n=a,r=x", "n,,n=a,r=x,token"] {
+            assert_eq!(Claim::parse(text), None, "{text}");
+        }
+        for text in ["n,a=,n=a,r=x", "n,,m=,n=a,r=x", "n,,n=a,r=x,b=", "n,,n=a,r=x,b1=c", "n,,n=\u{e9},r=x"] {
             assert_eq!(Claim::parse(text), None, "{text}");
         }
     }

@@ -8,19 +8,11 @@ use std::collections::BTreeSet;
 
 use krafka_protocol::Str;
 
-use crate::java::hash;
+use crate::java;
 
 /// Ids in the order of a `HashMap` of which nothing is said, in which they are put one after the other.
 pub(in crate::groups::streams) fn hash_order<'a>(ids: impl IntoIterator<Item = &'a Str>) -> Vec<&'a Str> {
-    let mut ids: Vec<&Str> = ids.into_iter().collect();
-    let mut table = 16;
-    // The table doubles when it is more than three quarters full.
-    while ids.len() > table * 3 / 4 {
-        table *= 2;
-    }
-    // Those that meet in a slot stay in the order in which they came.
-    ids.sort_by_key(|id| slot(id, table));
-    ids
+    java::in_hash_order(ids.into_iter().collect(), |id| java::hash(id))
 }
 
 /// Ids, some of them more than once, in the order of a `HashMap` for `expected` of them, where each is made when it is
@@ -40,7 +32,7 @@ pub(super) fn computed_order<'a>(asked: impl IntoIterator<Item = &'a Str>, expec
     }
     // Of those that meet in a slot, the last that came is in front.
     ids.reverse();
-    ids.sort_by_key(|id| slot(id, table));
+    ids.sort_by_key(|id| java::slot(java::hash(id), table));
     ids
 }
 
@@ -55,13 +47,8 @@ pub(super) fn timeline_order<'a>(ids: impl IntoIterator<Item = &'a Str>) -> Vec<
         bits += 1;
     }
     // The hash is signed, and grows with its sign.
-    ids.sort_by_key(|id| (i64::from(hash(id)).cast_unsigned().wrapping_mul(GOLDEN) >> (u64::BITS - bits), *id));
+    ids.sort_by_key(|id| (i64::from(java::hash(id)).cast_unsigned().wrapping_mul(GOLDEN) >> (u64::BITS - bits), *id));
     ids
-}
-
-fn slot(id: &str, table: usize) -> usize {
-    let hash = hash(id).cast_unsigned();
-    (hash ^ (hash >> 16)) as usize & (table - 1)
 }
 
 /// A binary heap that puts the least in front, and of equals the one that Java's `PriorityQueue` does.
