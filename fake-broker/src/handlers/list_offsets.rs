@@ -155,12 +155,13 @@ fn find(
         LATEST => Found::at(end, Some(partition.leader_epoch)),
         EARLIEST | EARLIEST_LOCAL => Found::at(log.start_offset(), log.epoch_of(log.start_offset())),
         MAX_TIMESTAMP => {
-            let found = log.max_timestamp().and_then(|(highest, batch)| first_since(log, batch, highest));
+            let found = log.max_timestamp().and_then(|(highest, batch)| first_since(batch, highest, 0, log));
             below(end, found, lags.then_some(unavailable))?
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Found::NOTHING,
         timestamp => {
-            let found = log.batches_since(timestamp).find_map(|batch| first_since(log, batch, timestamp));
+            let found =
+                log.batches_since(timestamp).find_map(|batch| first_since(batch, timestamp, log.start_offset(), log));
             below(end, found, lags.then_some(unavailable))?
         }
     })
@@ -227,13 +228,14 @@ fn below(end: i64, found: Option<Found>, beyond: Option<ErrorCode>) -> Result<Fo
     }
 }
 
-/// The first record of a batch with this timestamp or a later one, if it lies in the log.
-fn first_since(log: &Log, batch: &Bytes, timestamp: i64) -> Option<Found> {
+/// The first record of a batch with this timestamp or a later one, from this offset on. One that was deleted still has
+/// the greatest timestamp of all for as long as its segment is there.
+fn first_since(batch: &Bytes, timestamp: i64, from: i64, log: &Log) -> Option<Found> {
     let mut decompressor = Decompressor::default();
     let batch = Batches::new(batch.clone()).next()?.ok()?;
     let records = batch.records(&mut decompressor).ok()?;
     let mut records = records.iter().filter_map(Result::ok);
-    let record = records.find(|record| record.timestamp >= timestamp && record.offset >= log.start_offset())?;
+    let record = records.find(|record| record.timestamp >= timestamp && record.offset >= from)?;
     Some(Found {
         timestamp: record.timestamp,
         offset: record.offset,

@@ -3,7 +3,7 @@
 use krafka_protocol::api::delete_records::{DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic};
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 
-use crate::records::{base_offsets, batch, error, fetch, nowhere, written};
+use crate::records::{base_offsets, batch, batch_at, error, fetch, nowhere, time, written};
 use crate::target::{Target, Topic, Wire, run, run_on_three};
 
 /// A topic with three batches at the offsets 0, 2 and 4.
@@ -50,6 +50,21 @@ fn log_begins_at_the_offset_given() {
         assert_eq!((rest.log_start_offset, base_offsets(&rest)), (3, vec![2, 4]), "its batch comes whole");
         assert_eq!(earliest(&mut wire, &topic, -2).await, (3, 0));
         assert_eq!(earliest(&mut wire, &topic, 0).await, (3, 0), "the batch has an older record, which is gone");
+    });
+}
+
+/// The record with the greatest timestamp has it for as long as its segment is there, though nobody can read it.
+#[test]
+fn deleted_record_has_the_greatest_timestamp_still() {
+    run(async |target| {
+        let topic = target.topic(1).await;
+        let mut wire = target.connect().await;
+        for after in [5_000, 0] {
+            written(&mut wire, &topic, batch_at(time() + after, &["a"])).await;
+        }
+        assert_eq!(deleted(&mut wire, request(&topic, 0, 1), 2).await, ("NONE", 1));
+
+        assert_eq!(earliest(&mut wire, &topic, -3).await, (0, 0));
     });
 }
 

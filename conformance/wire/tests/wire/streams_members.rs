@@ -119,14 +119,86 @@ fn a_group_is_not_stable_without_its_static_member() {
         let group = group(&target, "0").await;
         let reads = topology(0, vec![part("0", &[&target.topic(1).await.name])]);
         let mut member = Member::new(&target, &group, "m1").await;
-        let named = |request| StreamsGroupHeartbeatRequest { instance_id: Some("one".into()), ..request };
-
         member.beat(named(member.joining(reads))).await;
         let stable = describe(&mut member.wire, &group).await.group_state;
         assert_eq!(member.ask(named(member.heartbeat(-2))).await.error_code, 0);
         let away = describe(&mut member.wire, &group).await.group_state;
 
         assert_eq!((&*stable, &*away), ("Stable", "Reconciling"));
+    });
+}
+
+/// A request of the static member that the tests have.
+fn named(request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatRequest {
+    StreamsGroupHeartbeatRequest { instance_id: Some("one".into()), ..request }
+}
+
+/// A static member does not join where it is, whatever else it says. Once it has left for a while it comes back, to the
+/// tasks that it had.
+#[test]
+fn a_static_member_comes_back_only_after_it_has_left() {
+    run(async |target| {
+        let group = group(&target, "0").await;
+        let reads = topology(0, vec![part("0", &[&target.topic(2).await.name])]);
+        let other = reads.clone().map(|reads| Topology { epoch: 1, ..reads });
+        let mut member = Member::new(&target, &group, "m1").await;
+        let joined = member.beat(named(member.joining(reads.clone()))).await;
+
+        for again in [reads.clone(), other] {
+            let refused = member.ask(named(member.joining(again))).await;
+            assert_eq!(ErrorCode(refused.error_code), ErrorCode::UNRELEASED_INSTANCE_ID);
+            let words = "Static member m1 with instance id one cannot join the group because the instance id is owned by \
+                         m1 member.";
+            assert_eq!(refused.error_message.as_deref(), Some(words));
+        }
+        assert_eq!(member.ask(named(member.heartbeat(-2))).await.error_code, 0);
+        let back = member.beat(named(member.joining(reads))).await;
+
+        assert_eq!((tasks(&joined).0, tasks(&back).0), (Some(vec![0, 1]), Some(vec![0, 1])));
+        assert_eq!(back.member_epoch, joined.member_epoch);
+    });
+}
+
+/// What a static member was to give up, it has given up when it leaves for a while.
+#[test]
+fn a_static_member_that_leaves_holds_nothing_back() {
+    run(async |target| {
+        let group = group(&target, "0").await;
+        let reads = topology(0, vec![part("0", &[&target.topic(4).await.name])]);
+        let mut first = Member::new(&target, &group, "m1").await;
+        let mut second = Member::new(&target, &group, "m2").await;
+        first.beat(named(first.joining(reads.clone()))).await;
+        let joined = second.beat(second.joining(reads)).await;
+        let told = first.beat(named(having(&first, &[0, 1, 2, 3], &[]))).await;
+
+        let waits = second.beat(having(&second, &[], &[])).await;
+        assert_eq!(first.ask(named(first.heartbeat(-2))).await.error_code, 0);
+        let gets = second.beat(having(&second, &[], &[])).await;
+
+        assert_eq!((tasks(&joined).0, tasks(&told).0), (Some(vec![]), Some(vec![0, 1])));
+        assert!(tasks(&waits).0.is_none_or(|waits| waits.is_empty()));
+        assert_eq!(tasks(&gets).0, Some(vec![2, 3]));
+    });
+}
+
+/// A member that has given up what it was to is an epoch further on, though there is more to give up by then.
+#[test]
+fn a_member_is_an_epoch_on_when_it_has_given_up_what_it_was_to() {
+    run(async |target| {
+        let group = group(&target, "0").await;
+        let reads = topology(0, vec![part("0", &[&target.topic(6).await.name])]);
+        let mut first = Member::new(&target, &group, "m1").await;
+        let mut second = Member::new(&target, &group, "m2").await;
+        let mut third = Member::new(&target, &group, "m3").await;
+        first.beat(first.joining(reads.clone())).await;
+        second.beat(second.joining(reads.clone())).await;
+        let half = first.beat(first.heartbeat(first.epoch)).await;
+        third.beat(third.joining(reads)).await;
+
+        let third_part = first.beat(having(&first, &[0, 1, 2], &[])).await;
+
+        assert_eq!((tasks(&half).0, tasks(&third_part).0), (Some(vec![0, 1, 2]), Some(vec![0, 1])));
+        assert_eq!(third_part.member_epoch, half.member_epoch + 1);
     });
 }
 

@@ -324,10 +324,12 @@ impl StreamsGroup {
         (self.epoch, self.assignment_epoch, member)
     }
 
-    /// A static member leaves for a while.
+    /// A static member leaves for a while. It keeps its tasks, but none that it was to give up.
     pub(crate) fn suspend(&mut self, id: &str) {
         if let Some(member) = self.members.get_mut(id) {
             member.epoch = LEAVE_STATIC_EPOCH;
+            member.revoking = Tasks::default();
+            member.revoke_by = None;
         }
     }
 

@@ -211,13 +211,14 @@ pub(crate) fn leave(
     Ok(())
 }
 
-/// Finds the static member that a request names; one that joins may take its place.
+/// Finds the static member that a request names; one that joins takes its place if it has left for a while, also when it
+/// is the same.
 fn find_member(group: &mut StreamsGroup, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refusal> {
     let (Some(instance), id) = (&request.instance_id, &request.member_id) else { return Ok(()) };
     if request.member_epoch != JOIN_EPOCH {
         return check_instance(group, instance, id);
     }
-    let Some(owner) = group.static_member(instance).cloned().filter(|owner| owner != id) else { return Ok(()) };
+    let Some(owner) = group.static_member(instance).cloned() else { return Ok(()) };
     if group.members.get(&owner).is_some_and(|member| member.epoch != LEAVE_STATIC_EPOCH) {
         let reason = format!(
             "Static member {id} with instance id {instance} cannot join the group because the instance id is owned by \

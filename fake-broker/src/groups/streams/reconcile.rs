@@ -37,7 +37,8 @@ impl StreamsGroup {
         let taken = self.taken_by_others(id);
         let Some(member) = self.members.get_mut(id) else { return false };
         let may_have = |tasks: &Tasks| owned.is_none_or(|owned| owned.shares_with(tasks));
-        if !member.revoking.is_empty() {
+        let has_given_up = !member.revoking.is_empty();
+        if has_given_up {
             if may_have(&member.revoking) {
                 return false;
             }
@@ -65,6 +66,11 @@ impl StreamsGroup {
             member.tasks = keeps;
             member.revoking = surplus;
             member.revoke_by = Some(now + timeout);
+            if has_given_up {
+                // It has done what its epoch asked for, and goes on to the next, where there is more to give up.
+                member.previous_epoch = member.epoch;
+                member.epoch += 1;
+            }
             return member.tasks != before;
         }
         if member.epoch != target_epoch {
