@@ -12,7 +12,6 @@ use krafka_protocol::{Bytes, ErrorCode, ListOffsetsRequest, ListOffsetsResponse,
 use super::{leadership, parts};
 use crate::context::{Context, Outcome};
 use crate::faults::KafkaVersion;
-use crate::log::Log;
 use crate::security::acls::Operation;
 use crate::state::State;
 
@@ -155,13 +154,13 @@ fn find(
         LATEST => Found::at(end, Some(partition.leader_epoch)),
         EARLIEST | EARLIEST_LOCAL => Found::at(log.start_offset(), log.epoch_of(log.start_offset())),
         MAX_TIMESTAMP => {
-            let found = log.max_timestamp().and_then(|(highest, batch)| first_since(batch, highest, 0, log));
+            let found = log.max_timestamp().and_then(|(highest, batch)| first_since(batch, highest, 0));
             below(end, found, lags.then_some(unavailable))?
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Found::NOTHING,
         timestamp => {
             let found =
-                log.batches_since(timestamp).find_map(|batch| first_since(batch, timestamp, log.start_offset(), log));
+                log.batches_since(timestamp).find_map(|batch| first_since(batch, timestamp, log.start_offset()));
             below(end, found, lags.then_some(unavailable))?
         }
     })
@@ -230,7 +229,7 @@ fn below(end: i64, found: Option<Found>, beyond: Option<ErrorCode>) -> Result<Fo
 
 /// The first record of a batch with this timestamp or a later one, from this offset on. One that was deleted still has
 /// the greatest timestamp of all for as long as its segment is there.
-fn first_since(batch: &Bytes, timestamp: i64, from: i64, log: &Log) -> Option<Found> {
+fn first_since(batch: &Bytes, timestamp: i64, from: i64) -> Option<Found> {
     let mut decompressor = Decompressor::default();
     let batch = Batches::new(batch.clone()).next()?.ok()?;
     let records = batch.records(&mut decompressor).ok()?;
@@ -239,7 +238,7 @@ fn first_since(batch: &Bytes, timestamp: i64, from: i64, log: &Log) -> Option<Fo
     Some(Found {
         timestamp: record.timestamp,
         offset: record.offset,
-        leader_epoch: log.epoch_of(record.offset).unwrap_or(-1),
+        leader_epoch: batch.header().partition_leader_epoch,
         code: ErrorCode::NONE,
     })
 }

@@ -301,3 +301,63 @@ fn last_of_producers(batches: &[Stored]) -> BTreeMap<i64, i64> {
     }
     last.into_iter().map(|(producer_id, (_, _, offset))| (producer_id, offset)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::compression::Compressor;
+    use krafka_protocol::records::BatchBuilder;
+
+    use super::*;
+
+    /// Five records with keys of their own, each in a segment of its own, the last of which is written to; and the size
+    /// of one.
+    fn five(settings: &TopicSettings) -> (Log, usize) {
+        let mut log = Log::default();
+        log.begin_epoch(0);
+        let mut size = 0;
+        for key in ["a", "b", "c", "d", "e"] {
+            let mut builder = BatchBuilder::new();
+            builder.try_append::<&str, &str>(1, Some(key.as_bytes()), Some(b"v"), &[]).expect("there is room");
+            let bytes = builder.seal(&mut Compressor::none()).expect("a batch").bytes();
+            size = bytes.len();
+            log.append(&Batch::new(bytes).expect("a batch"), settings, 1);
+        }
+        log.raise_high_watermark(5);
+        (log, size)
+    }
+
+    /// What is cleaned becomes fewer segments, none of which is larger than a topic's may be.
+    #[test]
+    fn segments_are_merged_up_to_their_size() {
+        let each_alone = TopicSettings { segment_bytes: 1, compacted: true, ..TopicSettings::default() };
+        let (log, size) = five(&each_alone);
+
+        for (segment_bytes, expected) in [
+            (size, vec![(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]),
+            (2 * size, vec![(0, 2), (2, 4), (4, 5)]),
+            (3 * size, vec![(0, 3), (3, 4), (4, 5)]),
+            (10 * size, vec![(0, 4), (4, 5)]),
+        ] {
+            let mut log = log.clone();
+            assert!(log.clean_if_dirty(&TopicSettings { segment_bytes, ..each_alone.clone() }, 1));
+            assert_eq!(log.segments.ranges(5).collect::<Vec<_>>(), expected, "{segment_bytes}");
+        }
+    }
+
+    /// A log that never gets dirty enough is cleaned when what is dirty gets too old.
+    #[test]
+    fn old_dirt_is_cleaned_however_little_it_is() {
+        let settings = TopicSettings {
+            segment_bytes: 1,
+            compacted: true,
+            min_dirty_ppm: 1_000_000,
+            max_compaction_lag_ms: 100,
+            ..TopicSettings::default()
+        };
+        let (mut log, _) = five(&settings);
+
+        assert!(!log.clean_if_dirty(&settings, 101));
+        assert!(log.clean_if_dirty(&settings, 102));
+        assert!(!log.clean_if_dirty(&settings, 102), "nothing is left to be cleaned");
+    }
+}

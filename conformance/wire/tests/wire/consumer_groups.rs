@@ -293,6 +293,30 @@ fn member_that_is_too_slow_to_give_up_is_out() {
     });
 }
 
+/// What a static member was to give up, it has given up when it leaves for a while: the next heartbeat of another has it,
+/// long before the time to give it up is over.
+#[test]
+fn static_member_that_is_away_holds_nothing_back() {
+    run(async |target| {
+        let (group, topic) = (target.fresh("group"), target.topic(2).await);
+        let mut fixed = Consumer { instance: Some("one".into()), ..Consumer::new(&target, &group, &[&topic]).await };
+        let mut other = Consumer::new(&target, &group, &[&topic]).await;
+        fixed.join().await;
+        fixed.settle(2).await;
+        other.join().await;
+        while fixed.size() == 2 {
+            fixed.say(fixed.brief()).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!((other.error(other.holding()).await, other.size()), ("NONE", 0));
+
+        let away = Request { member_epoch: -2, ..fixed.brief() };
+        assert_eq!(fixed.wire.call(away, HEARTBEAT).await.error_code, 0);
+
+        assert_eq!((other.error(other.holding()).await, other.size()), ("NONE", 1));
+    });
+}
+
 /// FI-07d, GN-06, GN-16.
 #[test]
 fn static_member_keeps_its_share_while_it_is_away() {

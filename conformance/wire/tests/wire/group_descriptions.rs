@@ -94,6 +94,26 @@ fn assignors_with_as_many_votes_are_in_the_order_of_kafkas_map() {
     });
 }
 
+/// A member that only votes for another assignor has the group assign anew, since Kafka 4.4; before, with the next change.
+#[test]
+fn another_vote_is_a_change_of_the_group() {
+    run(async |target| {
+        let (group, topic) = (target.fresh("group"), target.topic(2).await);
+        let mut member = Consumer::new(&target, &group, &[&topic]).await;
+        member.join().await;
+        member.settle(2).await;
+        let before = member.describe().await;
+        let voting = ConsumerGroupHeartbeatRequest { server_assignor: Some("range".into()), ..member.full() };
+        assert_eq!(member.error(voting).await, "NONE");
+
+        let after = member.describe().await;
+
+        assert_eq!((&*before.assignor_name, &*after.assignor_name), ("uniform", "range"));
+        let is_change = target.version().await >= KafkaVersion::V4_4;
+        assert_eq!(after.group_epoch, before.group_epoch + i32::from(is_change));
+    });
+}
+
 /// Connects to a node that does not coordinate a group.
 async fn elsewhere(target: &Target, group: &Str) -> Wire {
     for node in 1..=3 {

@@ -485,3 +485,27 @@ fn full_group_takes_nobody_else() {
         assert_eq!(follower.join().await.error_code, 0, "who is in stays in");
     });
 }
+
+/// Each newcomer earns the first members of a group another delay, but no more than their rebalance timeout of
+/// five seconds in all.
+///
+/// Fake only: `group.initial.rebalance.delay.ms` is set when a broker starts.
+#[test]
+fn first_members_are_waited_for_no_longer_than_a_rebalance() {
+    let builder = FakeCluster::builder().group_initial_rebalance_delay(Duration::from_secs(3));
+    on_fake(builder, async |target, _| {
+        let group = target.fresh("group");
+        let mut first = Member::new(&target, &group).await;
+        let (mut second, mut third) = (Member::new(&target, &group).await, Member::new(&target, &group).await);
+        first.send_join().await;
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        second.send_join().await;
+        tokio::time::sleep(Duration::from_millis(2_000)).await;
+        third.send_join().await;
+        assert!(first.wire.is_quiet().await);
+
+        let joined = tokio::time::timeout(Duration::from_millis(500), first.joined()).await.expect("time is up");
+
+        assert_eq!(joined.members.len(), 3);
+    });
+}

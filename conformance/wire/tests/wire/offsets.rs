@@ -330,6 +330,33 @@ fn offsets_of_a_group_with_members_do_not_expire() {
     });
 }
 
+/// FI-10d: of a group of consumers only the offsets of topics that it reads are kept for as long as it has members.
+///
+/// Fake only: Kafka keeps offsets for a minute at least, and looks every ten minutes.
+#[test]
+fn offsets_of_topics_that_a_group_reads_do_not_expire() {
+    let builder = FakeCluster::builder().topic("t", 1).topic("u", 1).offsets_retention(Duration::from_secs(3600));
+    on_fake(builder, async |target, fake| {
+        let group = target.fresh("group");
+        let name = Str::from("t");
+        let member = Member::consumer(&target, &group, &[&name]).await;
+        let mut member = Member { session: Duration::from_secs(1800), ..member };
+        for name in ["t", "u"] {
+            let topic = Topic { name: Str::from(name), id: Uuid::ZERO };
+            member.wire.call(commit(&group, &topic, &[(0, 1)]), BY_NAME).await;
+        }
+        member.join().await;
+        member.sync(&[]).await;
+
+        for _ in 0..6 {
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            assert_eq!(member.heartbeat().await, ErrorCode::NONE);
+        }
+
+        assert_eq!(fake.committed(&group), [((name, 0), 1)].into());
+    });
+}
+
 /// Versions 2 to 4 bring a retention time of their own.
 ///
 /// Fake only: Kafka looks for what has expired every ten minutes.

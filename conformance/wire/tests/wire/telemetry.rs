@@ -93,6 +93,34 @@ fn subscription_is_for_whom_it_matches() {
     });
 }
 
+/// A client that several subscriptions are for reports as often as the one that wants it most often.
+#[test]
+fn shortest_interval_counts() {
+    run(async |target| {
+        let mut wire = target.connect().await;
+        let (name, instance) = subscribe(&target, &mut wire).await;
+        let only = format!("client_instance_id={instance}");
+        let mut names = vec![name];
+        for interval in ["300", "900"] {
+            let other = target.fresh("subscription");
+            let configs = [
+                ("interval.ms", Some(interval)),
+                ("metrics", Some("org.apache.kafka.producer.")),
+                ("match", Some(&*only)),
+            ];
+            configure(&mut wire, &other, &configs).await;
+            names.push(other);
+        }
+
+        let told = get(&mut wire, instance).await;
+
+        assert_eq!((error(told.error_code), told.push_interval_ms), ("NONE", 300));
+        for name in &names {
+            unsubscribe(&mut wire, name).await;
+        }
+    });
+}
+
 /// TE-02.
 #[test]
 fn client_that_nobody_asks_is_told_so() {
