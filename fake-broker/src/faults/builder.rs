@@ -42,7 +42,8 @@ impl<const N: usize> From<[ApiKey; N]> for Apis {
 
 /// A rule in the making. Selectors narrow it down, all of them must hold; the action at the end puts it to work.
 ///
-/// A rule acts once unless told otherwise; one that only [observes](Self::observe) counts until it is removed. When several rules match a request, each counts and all act.
+/// A rule acts once unless told otherwise; one that only [observes](Self::observe) counts until it is removed. When
+/// several rules match a request, each counts and all act.
 ///
 /// # Panics
 ///

@@ -133,8 +133,8 @@ fn mark_behind_what_is_cleaned_counts() {
     });
 }
 
-/// KIP-534. A mark whose transaction left nothing gets a horizon, and stays until then, however often the log is cleaned.
-/// Readers need not be told of the transaction any more: there is nothing of it to pass over.
+/// KIP-534. A mark whose transaction left nothing gets a horizon, and stays until then, however often the log is
+/// cleaned. Readers need not be told of the transaction any more: there is nothing of it to pass over.
 #[test]
 fn mark_of_an_aborted_transaction_stays_until_its_horizon() {
     run_on_brisk(async |target| {
@@ -161,8 +161,8 @@ fn mark_of_an_aborted_transaction_goes_after_its_horizon() {
     });
 }
 
-/// A log that was cleaned once: a transaction that was aborted has left its mark at offset 1 and nothing else, and is not
-/// known yet to have left nothing. Nothing is dirty, so that it stays like that until more is written.
+/// A log that was cleaned once: a transaction that was aborted has left its mark at offset 1 and nothing else, and is
+/// not known yet to have left nothing. Nothing is dirty, so that it stays like that until more is written.
 async fn bare_mark(target: &Target, delete_retention_ms: &str) -> Table {
     let mut table = table(target, &[("delete.retention.ms", delete_retention_ms)]).await;
     table.write(&[("k1", Some("aborted"))]).await;

@@ -293,8 +293,8 @@ fn member_that_is_too_slow_to_give_up_is_out() {
     });
 }
 
-/// What a static member was to give up, it has given up when it leaves for a while: the next heartbeat of another has it,
-/// long before the time to give it up is over.
+/// What a static member was to give up, it has given up when it leaves for a while: the next heartbeat of another has
+/// it, long before the time to give it up is over.
 #[test]
 fn static_member_that_is_away_holds_nothing_back() {
     run(async |target| {

@@ -64,8 +64,8 @@ fn heartbeats_that_make_no_sense_are_refused() {
     });
 }
 
-/// In version 0 a member is without an id until it is in the group. From a member without one that is in it, Kafka hears
-/// of that first, and 3.9 hears of it last.
+/// In version 0 a member is without an id until it is in the group. From a member without one that is in it, Kafka
+/// hears of that first, and 3.9 hears of it last.
 #[test]
 fn member_without_an_id_is_refused_where_it_needs_one() {
     run(async |target| {

@@ -94,7 +94,8 @@ fn assignors_with_as_many_votes_are_in_the_order_of_kafkas_map() {
     });
 }
 
-/// A member that only votes for another assignor has the group assign anew, since Kafka 4.4; before, with the next change.
+/// A member that only votes for another assignor has the group assign anew, since Kafka 4.4; before, with the next
+/// change.
 #[test]
 fn another_vote_is_a_change_of_the_group() {
     run(async |target| {

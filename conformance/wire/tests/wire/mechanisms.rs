@@ -119,8 +119,8 @@ fn scram_messages_are_read_to_the_letter() {
     });
 }
 
-/// Kafka puts together what it has understood, and takes the proof for that: not for what is reserved at the front of the
-/// first message, nor for the extensions of the last. What the last says of its channel it takes, whatever it is.
+/// Kafka puts together what it has understood, and takes the proof for that: not for what is reserved at the front of
+/// the first message, nor for the extensions of the last. What the last says of its channel it takes, whatever it is.
 #[test]
 fn scram_proves_what_kafka_has_understood() {
     run(async |secured| {

@@ -216,8 +216,9 @@ fn quotas_that_make_no_sense_are_refused() {
     });
 }
 
-/// Kafka keeps entities in maps. Of an entity that comes twice, the first change is done and the answer is that it comes
-/// twice; of two parts of one type, the last is meant; and a quota that is named twice is found before anything else.
+/// Kafka keeps entities in maps. Of an entity that comes twice, the first change is done and the answer is that it
+/// comes twice; of two parts of one type, the last is meant; and a quota that is named twice is found before anything
+/// else.
 #[test]
 fn entities_that_come_twice_are_answered_once() {
     run(async |secured| {

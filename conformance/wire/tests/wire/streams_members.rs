@@ -147,8 +147,8 @@ fn a_static_member_comes_back_only_after_it_has_left() {
         for again in [reads.clone(), other] {
             let refused = member.ask(named(member.joining(again))).await;
             assert_eq!(ErrorCode(refused.error_code), ErrorCode::UNRELEASED_INSTANCE_ID);
-            let words = "Static member m1 with instance id one cannot join the group because the instance id is owned by \
-                         m1 member.";
+            let words = "Static member m1 with instance id one cannot join the group because the instance id is owned \
+                         by m1 member.";
             assert_eq!(refused.error_message.as_deref(), Some(words));
         }
         assert_eq!(member.ask(named(member.heartbeat(-2))).await.error_code, 0);

@@ -230,7 +230,8 @@ impl ConsumerGroup {
         }
     }
 
-    /// The assignor that most members name, of several the first in the order of Kafka's map; the default, if none does.
+    /// The assignor that most members name, of several the first in the order of Kafka's map; the default, if none
+    /// does.
     fn preferred_assignor(&self) -> Str {
         let mut votes: BTreeMap<&Str, usize> = BTreeMap::new();
         for name in self.members.values().filter_map(|member| member.assignor.as_ref()) {

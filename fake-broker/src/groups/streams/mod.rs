@@ -211,8 +211,8 @@ pub(crate) fn leave(
     Ok(())
 }
 
-/// Finds the static member that a request names; one that joins takes its place if it has left for a while, also when it
-/// is the same.
+/// Finds the static member that a request names; one that joins takes its place if it has left for a while, also when
+/// it is the same.
 fn find_member(group: &mut StreamsGroup, request: &StreamsGroupHeartbeatRequest) -> Result<(), Refusal> {
     let (Some(instance), id) = (&request.instance_id, &request.member_id) else { return Ok(()) };
     if request.member_epoch != JOIN_EPOCH {

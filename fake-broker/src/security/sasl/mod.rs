@@ -12,8 +12,8 @@
 //! so and nothing is closed.
 //!
 //! Where sessions have an end, a handshake begins anew (KIP-368), but not twice in a second; who uses a connection
-//! after the end is cut off. The one who logs in again must be the same, by the same mechanism; who asks for one that is
-//! not enabled is cut off without an answer then.
+//! after the end is cut off. The one who logs in again must be the same, by the same mechanism; who asks for one that
+//! is not enabled is cut off without an answer then.
 
 pub(crate) mod aws_msk_iam;
 mod mechanism;
@@ -278,8 +278,8 @@ fn lifetime(login: &Login, max_reauth: Option<Duration>, wall_ms: i64) -> Option
     }
 }
 
-/// Whether this can be a name in a message of SCRAM or OAUTHBEARER: ASCII, with commas and equals signs written by their
-/// numbers.
+/// Whether this can be a name in a message of SCRAM or OAUTHBEARER: ASCII, with commas and equals signs written by
+/// their numbers.
 fn is_sasl_name(name: &str) -> bool {
     let is_plain = |part: &str| part.bytes().all(|byte| (0x01..=0x7f).contains(&byte) && byte != b',');
     let mut parts = name.split('=');

@@ -7,8 +7,8 @@
 //!
 //! Names and passwords are not normalised, in Kafka neither. With the extension `tokenauth` the name is a delegation
 //! token's id, and the password its HMAC in base64. A name that nobody has is refused at once, and so is one that is
-//! not ASCII. What is proven is what Kafka keeps of the messages: neither what is reserved at the front of the first, nor
-//! the extensions of the last; and whatever the last says of its channel is taken.
+//! not ASCII. What is proven is what Kafka keeps of the messages: neither what is reserved at the front of the first,
+//! nor the extensions of the last; and whatever the last says of its channel is taken.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
