@@ -43,7 +43,7 @@ conformance cluster *args:
 agreements *args:
     conformance/agreements {{args}}
 
-# Which wire tests judge which scenario and which API, by the marks in them; writes conformance/COVERAGE.md.
+# Which tests judge which scenario and which API, by the marks in them; writes conformance/COVERAGE.md and SCENARIOS.md.
 coverage:
     KRAFKA_WRITE_COVERAGE=1 cargo test -q -p conformance-wire coverage
 

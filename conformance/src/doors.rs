@@ -1,4 +1,5 @@
-//! Every way into a real Kafka: each SASL mechanism, with and without TLS, and what must not get in.
+//! AU-01, AU-02, AU-04, AU-07, TL-01, TL-02, TL-03, TL-05, BY-15: every way into a cluster: each SASL mechanism,
+//! with and without TLS, and what must not get in.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -37,7 +38,7 @@ impl<'a> Doors<'a> {
                 checks.push((name, Box::new(move || self.let_in(self.by_properties(listener, mechanism, "")?))));
             }
             for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] {
-                let name = format!("AU-02 {mechanism} on {listener} refuses a wrong password");
+                let name = format!("AU-02,04 {mechanism} on {listener} refuses a wrong password");
                 let refused = move || {
                     let builder = self.by_properties(listener, mechanism, "wrong")?;
                     self.refused(builder, "check the user name and the password")

@@ -1,6 +1,6 @@
-//! BY-01 to BY-03, BY-10, BY-11, BY-15 to BY-17: a peer that answers as Kafka does but for one mistake, at any byte of
-//! any answer. Nothing panics, nothing hangs beyond its timeout, nothing takes memory beyond its limits, and afterwards
-//! the same handle works.
+//! BY-01, BY-02, BY-03, BY-10, BY-11, BY-15, BY-16, BY-17: a peer that answers as Kafka does but for one mistake, at
+//! any byte of any answer. Nothing panics, nothing hangs beyond its timeout, nothing takes memory beyond its limits,
+//! and afterwards the same handle works.
 //!
 //! A session (`session.rs`) is recorded once against the fake; then it is repeated, each time with one mistake
 //! (`meddler.rs`). Time is virtual, and the same mistake always meets the same bytes. By default a few hundred mistakes

@@ -136,17 +136,19 @@ impl Stage {
         self.order(&["resume"], node, &[], |fake| fake.resume(node)).await
     }
 
-    /// Starts all nodes again, which were killed, at other ports. Then [`address`](Self::address) is where they were.
+    /// Starts a node again that was killed, or all of them if it is 0, at other ports; or where they were at first, if
+    /// they are elsewhere. [`address`](Self::address) stays where they were at first.
     ///
     /// # Errors
     /// If they do not start.
-    pub(crate) async fn restart_elsewhere(&self) -> Result<()> {
-        self.order(&["restart"], 0, &["--shift"], |fake| {
-            for node in fake.nodes() {
+    pub(crate) async fn restart_elsewhere(&self, node: i32) -> Result<()> {
+        self.order(&["restart"], node, &["--shift"], |fake| {
+            for node in fake.nodes().into_iter().filter(|it| node == 0 || *it == node) {
                 fake.restart(node);
                 let (host, port) = fake.address(node).expect("a node has an address");
-                // The ports are the system's, of which the next but so many is free or not: the fake says so.
-                fake.move_node(node, &host, port - 1_000);
+                let first = self.address(node).ok().and_then(|address| address.rsplit_once(':')?.1.parse().ok());
+                let first: u16 = first.expect("an address ends with its port");
+                fake.move_node(node, &host, if port == first { first - 1_000 } else { first });
                 fake.disconnect(node);
             }
         })

@@ -38,7 +38,8 @@ pub(super) async fn where_nobody_answers_each_address_is_named(_: &Stage) -> Res
     Ok(())
 }
 
-/// CB-06: what is known of the bootstrap server is its address alone; records go to the advertised ones.
+/// CB-06, CB-32: what is known of the bootstrap server is its address alone: it is asked who is there, and records go
+/// to the advertised addresses.
 pub(super) async fn traffic_goes_to_the_advertised_addresses(stage: &Stage) -> Result<()> {
     let road = Road::default();
     road.lead("seed:9092", stage.address(1)?);

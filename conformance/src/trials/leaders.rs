@@ -8,7 +8,7 @@ use krafka::protocol::{AlterPartitionReassignmentsRequest, ApiKey};
 
 use super::road::Road;
 use super::work::Work;
-use super::{NODES, NewTopic, Result, Stage, client, ensure, topic, until};
+use super::{NODES, NewTopic, Record, Result, Stage, client, ensure, topic, until, within};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ pub(super) async fn nothing_is_lost_with_a_killed_leader(stage: &Stage) -> Resul
     Ok(())
 }
 
-/// LE-06, LE-19: a leader falls silent for longer than the others wait for it, and goes on after they have chosen
+/// LE-19: a leader falls silent for longer than the others wait for it, and goes on after they have chosen
 /// another.
 pub(super) async fn nothing_is_lost_with_a_silent_leader(stage: &Stage) -> Result<()> {
     let kafka = client(stage)?.request_timeout(2 * SECOND).connect().await?;
@@ -81,7 +81,8 @@ async fn reassign(kafka: &Kafka, topic: &str, node: i32) -> Result<()> {
     until("the node leads all partitions", there).await
 }
 
-/// LE-28: all replicas move from node to node, one of which is killed and comes back in between.
+/// LE-28, MD-08: all replicas move from node to node, one of which is killed and comes back in between: while it is
+/// down nobody leads, which is no epoch.
 pub(super) async fn nothing_is_lost_while_replicas_move(stage: &Stage) -> Result<()> {
     let kafka = client(stage)?.connect().await?;
     let name = topic(stage, |name| NewTopic::new(name, NODES).replication_factor(1)).await?;
@@ -97,6 +98,37 @@ pub(super) async fn nothing_is_lost_while_replicas_move(stage: &Stage) -> Result
     work.beside(reassign(&kafka, &name, 3)).await?;
     work.until_more().await?;
     work.finish().await
+}
+
+/// LE-01: who writes to a former leader hears who leads now, and writes there at once, without asking for metadata
+/// (KIP-951).
+pub(super) async fn a_former_leader_names_the_next(stage: &Stage) -> Result<()> {
+    let road = Road::default();
+    let name = topic(stage, |name| NewTopic::new(name, NODES).replication_factor(1)).await?;
+    let admin = client(stage)?.connect().await?;
+    reassign(&admin, &name, 1).await?;
+    let kafka = client(stage)?.environment(road.environment()).connect().await?;
+    let producer = kafka.producer().linger(Duration::ZERO).build().await?;
+    for node in 1..=NODES {
+        // The first to come knows nobody yet; and connections to all nodes are there.
+        kafka.broker_connection(node).await?;
+        producer.send(Record::new(&*name, "tea").partition(0)).await?;
+    }
+    let before = road.heard().len();
+
+    reassign(&admin, &name, 2).await?;
+    let sent = within(20 * SECOND, "send", producer.send(Record::new(&*name, "milk").partition(0))).await??;
+
+    let heard = road.heard().split_off(before);
+    let words: Vec<_> = heard
+        .iter()
+        .filter(|heard| heard.is(ApiKey::Produce) || heard.is(ApiKey::Metadata))
+        .map(|heard| (heard.is(ApiKey::Produce), &*heard.to))
+        .collect();
+    let expected = [(true, stage.address(1)?), (true, stage.address(2)?)];
+    ensure!(words == expected, "{words:?} instead of {expected:?}");
+    ensure!(sent.offset == i64::from(NODES), "offset {}", sent.offset);
+    Ok(())
 }
 
 /// MD-22, RB-06: all nodes are killed and started again, one after the other, twice. There was always one to ask, so

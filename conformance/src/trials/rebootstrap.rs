@@ -6,7 +6,8 @@ use krafka::MetadataRecoveryStrategy;
 
 use super::road::Road;
 use super::{
-    AutoOffsetReset, Kafka, NODES, NewTopic, PATIENCE, Record, Result, Stage, client, ensure, refused, topic, within,
+    AutoOffsetReset, Failure, Kafka, NODES, NewTopic, PATIENCE, Record, Result, Stage, client, ensure, refused, topic,
+    until, within,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ pub(super) async fn a_cluster_that_moved_is_found_through_its_bootstrap_servers(
 
     crash_all(stage).await?;
     let waiting = producer.enqueue(Record::new(&*name, "meanwhile")).await?;
-    stage.restart_elsewhere().await?;
+    stage.restart_elsewhere(0).await?;
     let present = stage.present_address(1)?;
     ensure!(present != former, "node 1 is still at {present}");
     road.lead("seed:9092", &present);
@@ -81,5 +82,64 @@ pub(super) async fn a_cluster_that_moved_is_found_through_its_bootstrap_servers(
     ensure!(error.is_retriable(), "{error:?}");
     let rebootstraps = faithful.metrics().metadata.rebootstraps;
     ensure!(rebootstraps == 0, "it began again {rebootstraps} times, and was told not to");
+    Ok(())
+}
+
+/// CB-22: a node comes back at another port. The others say where; what waited for it goes there, and nothing more to
+/// where it was.
+pub(super) async fn a_node_that_moved_is_found(stage: &Stage) -> Result<()> {
+    let road = Road::default();
+    let kafka = client(stage)?.environment(road.environment()).connect().await?;
+    let name = topic(stage, |name| NewTopic::new(name, 6).replication_factor(1)).await?;
+    let described = kafka.admin().describe_topics([&*name]).await?.into_values().next();
+    let partitions = described.and_then(krafka::Result::ok).map(|topic| topic.partitions).unwrap_or_default();
+    let led = partitions.iter().find(|partition| partition.leader == Some(3)).map(|led| led.partition);
+    let Some(partition) = led else { return Err(Failure::new("node 3 leads none of six partitions")) };
+    let producer = kafka.producer().linger(Duration::ZERO).build().await?;
+    let record = |value: &'static str| Record::new(&*name, value).partition(partition);
+    producer.send(record("before")).await?;
+    let former = stage.present_address(3)?;
+
+    stage.crash(3).await?;
+    let waiting = producer.enqueue(record("meanwhile")).await?;
+    stage.restart_elsewhere(3).await?;
+    let present = stage.present_address(3)?;
+    let meanwhile = within(PATIENCE, "the record", waiting).await??;
+    let moved = road.dials().len();
+    let after = within(PATIENCE, "send", producer.send(record("after"))).await??;
+
+    ensure!(present != former, "node 3 is still at {former}");
+    ensure!((meanwhile.offset, after.offset) == (1, 2), "offsets {} and {}", meanwhile.offset, after.offset);
+    ensure!(road.dials().contains(&present), "{present} was not dialled");
+    let back = road.dials().split_off(moved);
+    ensure!(!back.contains(&former), "{former} was dialled behind the move");
+    stage.crash(3).await?;
+    stage.restart_elsewhere(3).await
+}
+
+/// RB-05: at a node's address another one answers. It says so, since it is told whom the client means (KIP-1242): the
+/// client begins again, and finds the node when it is back. Brokers before 4.4 are not told, and cannot say.
+pub(super) async fn another_node_at_an_address_is_noticed(stage: &Stage) -> Result<()> {
+    let road = Road::default();
+    let kafka = client(stage)?.environment(road.environment()).connect().await?;
+    kafka.admin().describe_cluster().await?;
+    let (one, other) = (stage.address(1)?, stage.address(2)?);
+
+    road.lead(one, other);
+    let misled = within(PATIENCE, "connect", kafka.broker_connection(1)).await?;
+    if stage.is_3() {
+        return misled.map(drop).map_err(Into::into);
+    }
+    let error = refused(misled, "a connection to the wrong node")?;
+    ensure!(error.is_retriable(), "{error:?}");
+    let misrouted = kafka.metrics().connections.misrouted;
+    ensure!(misrouted > 0, "nobody noticed");
+    road.lead(one, one);
+    let right = async || kafka.broker_connection(1).await.ok();
+    until("node 1 is found", right).await?;
+
+    let began_again = async || (kafka.metrics().metadata.rebootstraps > 0).then_some(());
+    until("the client begins again", began_again).await?;
+    within(PATIENCE, "describe", kafka.admin().describe_cluster()).await??;
     Ok(())
 }

@@ -5,15 +5,16 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use krafka::protocol::api::alter_user_scram_credentials::ScramCredentialUpsertion;
 use krafka::protocol::api::create_acls::{AclCreation, CreateAclsRequest};
 use krafka::protocol::api::delete_acls::{DeleteAclsFilter, DeleteAclsRequest};
-use krafka::protocol::{ApiKey, ErrorCode};
+use krafka::protocol::{AlterUserScramCredentialsRequest, ApiKey, Bytes, ErrorCode};
 use krafka::{AwsCredentials, BearerToken, KafkaBuilder, MskIam, ProvidingToken, Tls, TokenProvider};
 
 use super::road::Road;
 use super::{
-    AutoOffsetReset, Kafka, KrafkaError, NewTopic, Record, Result, Stage, client, ensure, refused, says, topic, until,
-    within,
+    AutoOffsetReset, Failure, Kafka, KrafkaError, NewTopic, Record, Result, Stage, client, ensure, refused, says,
+    topic, until, within,
 };
 use crate::provider::certificates::Authority;
 
@@ -21,6 +22,9 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Kafka's number for topics, among the kinds of resources.
 const TOPIC: i8 = 2;
+
+/// Kafka's number for SCRAM-SHA-256.
+const SCRAM_SHA_256: i8 = 1;
 
 /// Kafka's number for groups.
 const GROUP: i8 = 3;
@@ -110,6 +114,48 @@ pub(super) async fn tokens_are_waited_for_and_shared(stage: &Stage) -> Result<()
     ensure!(asked == 2, "the provider was asked {asked} times");
     let error = refused(without, "a client without a token")?;
     says(&error, &["the issuer is down"])
+}
+
+/// AU-11: a password that changed while the client is at work counts for whoever logs in next; who has logged in with
+/// the former one works on, until it must do so again.
+pub(super) async fn a_password_that_changed_counts_for_the_next_login(stage: &Stage) -> Result<()> {
+    let carol = |password: &str| Ok::<_, Failure>(anonymous(stage)?.sasl_scram_sha256("carol", password));
+    let works = async |password: &str| -> krafka::Result<Kafka> {
+        let kafka = carol(password).expect("there is such a listener").connect().await?;
+        kafka.admin().describe_cluster().await?;
+        Ok(kafka)
+    };
+    let becomes = async |password: &str| -> Result<Kafka> {
+        set_password(stage, "carol", password).await?;
+        until("carol is let in", async || works(password).await.ok()).await
+    };
+
+    let before = becomes("first-secret").await?;
+    let after = becomes("second-secret").await?;
+
+    let error = refused(works("first-secret").await, "the former password")?;
+    ensure!(matches!(error, KrafkaError::Auth { .. }), "{error:?}");
+    after.admin().describe_cluster().await?;
+    let ends = async || matches!(before.admin().describe_cluster().await, Err(KrafkaError::Auth { .. })).then_some(());
+    until("the former login ends", ends).await
+}
+
+/// Sets somebody's password for SCRAM-SHA-256 (KIP-554).
+async fn set_password(stage: &Stage, user: &str, password: &str) -> Result<()> {
+    const ITERATIONS: u32 = 4_096;
+    let mut salted = [0; 32];
+    pbkdf2::pbkdf2_hmac::<sha2::Sha256>(password.as_bytes(), user.as_bytes(), ITERATIONS, &mut salted);
+    let upsertion = ScramCredentialUpsertion {
+        name: user.into(),
+        mechanism: SCRAM_SHA_256,
+        iterations: ITERATIONS as i32,
+        salt: Bytes::copy_from_slice(user.as_bytes()),
+        salted_password: Bytes::copy_from_slice(&salted),
+    };
+    let request = AlterUserScramCredentialsRequest { deletions: vec![], upsertions: vec![upsertion] };
+    let answer = client(stage)?.connect().await?.broker_connection(1).await?.call(request).await?;
+    ensure!(answer.results.iter().all(|result| result.error_code == 0), "{answer:?}");
+    Ok(())
 }
 
 /// Forbids everybody everything with a resource, or takes that back, by a client that may do so.

@@ -18,7 +18,7 @@ fn about(topic: &str) -> MetadataRequest {
     MetadataRequest { topics: Some(vec![topic]), ..MetadataRequest::default() }
 }
 
-/// CB-02, CB-07: a bootstrap server that takes the connection and never answers is given up on after the connect
+/// CB-07: a bootstrap server that takes the connection and never answers is given up on after the connect
 /// timeout, and the next one asked; alone, it is named.
 pub(super) async fn a_silent_bootstrap_server_is_passed_over(stage: &Stage) -> Result<()> {
     let (silent, other) = (stage.address(1)?, stage.address(2)?);
@@ -79,7 +79,7 @@ pub(super) async fn a_late_answer_ends_its_connection(stage: &Stage) -> Result<(
     Ok(())
 }
 
-/// CB-23, MD-19: what any broker can answer is answered though one of them is silent; none waits longer than for its
+/// CB-23: what any broker can answer is answered though one of them is silent; none waits longer than for its
 /// request timeout.
 pub(super) async fn a_silent_broker_is_not_waited_for_where_others_know(stage: &Stage) -> Result<()> {
     let kafka = client(stage)?.request_timeout(SECOND).connect_timeout(SECOND).connect().await?;
@@ -133,7 +133,7 @@ pub(super) async fn a_killed_broker_fails_its_calls_at_once(stage: &Stage) -> Re
     Ok(())
 }
 
-/// CB-08, CB-09: a broker that is down is dialled no more often than the backoff allows, and each call hears of it by
+/// CB-09: a broker that is down is dialled no more often than the backoff allows, and each call hears of it by
 /// its own deadline.
 pub(super) async fn a_dead_broker_is_dialled_as_often_as_the_backoff_allows(stage: &Stage) -> Result<()> {
     let road = Road::default();

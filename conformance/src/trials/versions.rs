@@ -37,8 +37,8 @@ async fn ask_each(kafka: &Kafka) -> Result<()> {
     Ok(())
 }
 
-/// AV-01, CB-29: a broker that is older than the client says what it takes, and is asked once more; and each connection
-/// hears who the client is (KIP-511).
+/// AV-01, AV-12, CB-29: a broker that is older than the client says what it takes, and is asked once more; and each
+/// connection hears who the client is, by a name that Kafka takes (KIP-511).
 pub(super) async fn versions_are_learned_in_one_more_round_trip_at_most(stage: &Stage) -> Result<()> {
     let road = Road::default();
     let kafka = client(stage)?.environment(road.environment()).connect().await?;

@@ -426,6 +426,7 @@ mod tests {
         assert_eq!((response.finalized_features_epoch, response.zk_migration_ready), (5, true));
     }
 
+    /// BY-04.
     #[test]
     fn the_last_of_two_equal_tags_counts() {
         let response = tagged(&[&[2][..], &EPOCH_5, &EPOCH_6].concat()).unwrap();
@@ -433,6 +434,7 @@ mod tests {
         assert_eq!(response.finalized_features_epoch, 6);
     }
 
+    /// BY-04.
     #[test]
     fn a_tag_that_nobody_knows_is_skipped() {
         let response = tagged(&[&[2][..], &[0x85, 0x01, 2, 0xff, 0xff], &READY].concat()).unwrap();
@@ -440,6 +442,7 @@ mod tests {
         assert!(response.zk_migration_ready);
     }
 
+    /// BY-04.
     #[test]
     fn a_tagged_field_fills_its_size() {
         let too_long = tagged(&[1, 3, 2, 1, 0]).unwrap_err();

@@ -113,8 +113,8 @@ pub async fn lost_fetch_session(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// An unclean election takes half of what was read and acknowledged, and the log grows past the reader's position again
-/// before it looks: only the leader epochs tell that other records lie there now.
+/// LE-09, LE-20: an unclean election takes half of what was read and acknowledged, and the log grows past the reader's
+/// position again before it looks: only the leader epochs tell that other records lie there now.
 pub async fn truncated_log(world: &World) -> Result<()> {
     let topic = world.topic("orders").create().await?;
     let producer = world.kafka().await?.producer().linger(Duration::ZERO).build().await?;

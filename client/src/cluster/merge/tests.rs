@@ -201,6 +201,7 @@ fn a_topic_that_was_missing_has_not_forgotten_its_epochs() {
     assert_eq!(back(OTHER_ID, 0), Some((2, 0)), "another topic of the same name");
 }
 
+/// BY-12.
 #[test]
 fn nonsense_is_ignored() {
     let mut nonsense = answer(vec![topic(

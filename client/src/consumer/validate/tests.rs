@@ -44,6 +44,7 @@ fn words(script: &mut Script<Validator>) -> Vec<String> {
     script.actions().into_iter().map(word).collect()
 }
 
+/// LE-08, LE-10.
 #[test]
 fn the_leader_is_asked_where_the_epoch_ends() {
     let unsupported = KrafkaError::protocol(ProtocolErrorKind::UnsupportedVersion, "too old");
@@ -72,6 +73,7 @@ fn the_leader_is_asked_where_the_epoch_ends() {
     }
 }
 
+/// LE-11.
 #[test]
 fn an_error_that_stays_is_asked_about_at_growing_distances() {
     Script::run(validator, |script| {

@@ -60,7 +60,7 @@ fn read(batch: &Batch) -> Result<usize, RecordsError> {
     batch.records(&mut Decompressor::new(LIMIT))?.to_vec().map(|records| records.len())
 }
 
-/// BR-095: every bit behind the checksum, and those of the checksum, count; base offset and leader epoch do not.
+/// BY-07, BR-095: every bit behind the checksum, and those of the checksum, count; base offset and leader epoch do not.
 #[test]
 fn every_flipped_bit_is_found() {
     for codec in Compression::ALL {
@@ -88,7 +88,7 @@ fn every_flipped_bit_is_found() {
     }
 }
 
-/// A payload that is cut short, behind a header and a checksum that agree with it.
+/// BY-08: a payload that is cut short, behind a header and a checksum that agree with it.
 #[test]
 fn every_cut_payload_is_an_error() {
     for codec in Compression::ALL {
@@ -120,7 +120,7 @@ fn a_set_cut_anywhere_ends_quietly() {
     }
 }
 
-/// BR-093: a count without the records, and records without the count.
+/// BY-06, BR-093: a count without the records, and records without the count.
 #[test]
 fn a_lying_count_is_an_error() {
     let whole = batch(Compression::None);
@@ -134,7 +134,7 @@ fn a_lying_count_is_an_error() {
     assert!(matches!(negative, Err(RecordsError::Count { count: -1, .. })));
 }
 
-/// Each record is one byte string away from a good one; the error says which, where and what.
+/// BY-09: each record is one byte string away from a good one; the error says which, where and what.
 #[test]
 fn malformed_records_are_named() {
     let whole = batch(Compression::None);
@@ -166,7 +166,7 @@ fn malformed_records_are_named() {
     }
 }
 
-/// BR-086: headers whose lengths and counts cannot be.
+/// BY-09, BR-086: headers whose lengths and counts cannot be.
 #[test]
 fn malformed_headers_are_errors() {
     let whole = batch(Compression::None);
@@ -206,6 +206,7 @@ fn nothing_comes_after_an_error() {
     assert_eq!(owned, [true, false]);
 }
 
+/// BY-07.
 #[test]
 fn a_codec_that_does_not_exist_is_an_error() {
     let mut bytes = batch(Compression::None);
@@ -217,7 +218,7 @@ fn a_codec_that_does_not_exist_is_an_error() {
     assert_eq!(error, Err(RecordsError::Decompression { base_offset: 0, source }));
 }
 
-/// A batch of 64 MiB of zeros in a few kilobytes.
+/// BY-08: a batch of 64 MiB of zeros in a few kilobytes.
 #[test]
 fn bombs_of_every_codec_stop_at_the_limit() {
     let zeros = vec![0; 64 << 20];
@@ -244,7 +245,8 @@ pub(super) fn zstd_bomb() -> Vec<u8> {
     frame
 }
 
-/// BR-094: unknown formats are said to be unsupported, each batch once, and what lies behind them is still found.
+/// BY-07, BR-094: unknown formats are said to be unsupported, each batch once, and what lies behind them is still
+/// found.
 #[test]
 fn unknown_formats_are_unsupported_and_skipped() {
     for magic in [3, 0x7f, 0x80, 0xff_u8] {
@@ -260,7 +262,7 @@ fn unknown_formats_are_unsupported_and_skipped() {
     }
 }
 
-/// Twelve bytes are enough to see that a length is impossible in every format.
+/// BY-05: twelve bytes are enough to see that a length is impossible in every format.
 #[test]
 fn an_impossible_length_is_seen_in_front_of_the_magic() {
     let head = |length: i32| [&7_i64.to_be_bytes()[..], &length.to_be_bytes()].concat();
@@ -271,6 +273,7 @@ fn an_impossible_length_is_seen_in_front_of_the_magic() {
     assert_eq!(Batches::new(head(13)[..11].to_vec().into()).next(), None);
 }
 
+/// BY-05.
 #[test]
 fn a_length_that_cannot_be_ends_the_set() {
     for length in [i32::MIN, -1, 0, 13, 48] {

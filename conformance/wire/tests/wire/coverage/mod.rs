@@ -14,9 +14,10 @@ use krafka_protocol::{ApiKey, ApiVersionsRequest};
 
 use crate::target::on_fake;
 
+mod client;
 mod marks;
 
-use marks::{Marks, source_files};
+use marks::{Marked, Marks, source_files};
 
 /// The scenarios: an id, what it says, and perhaps why no test of the fake's has it.
 const RULES: &str = include_str!("rules.tsv");
@@ -44,8 +45,8 @@ struct Rule {
     reason: Option<&'static str>,
 }
 
-fn rules() -> Vec<Rule> {
-    let lines = RULES.lines().filter(|line| !line.starts_with('#'));
+fn rules(list: &'static str) -> Vec<Rule> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
             let mut parts = line.split('\t');
@@ -61,13 +62,13 @@ fn repository() -> PathBuf {
 
 /// The marks of all tests that judge the fake.
 fn marks() -> Marks {
-    let mut marks = Marks::default();
+    let mut marks = Marks::of_groups(&["LE", "BY", "FI"]);
     for (folder, prefix) in [
         ("conformance/wire/tests/wire", ""),
         ("fake-broker/src", "krafka-fake-broker: "),
         ("fake-broker/tests", "krafka-fake-broker: "),
     ] {
-        marks.read(&repository().join(folder), prefix);
+        marks.read(&repository().join(folder), prefix, Marked::Tests);
     }
     marks
 }
@@ -93,7 +94,7 @@ fn told(marks: &Marks, id: &str) -> String {
 }
 
 fn page() -> String {
-    let (rules, marks) = (rules(), marks());
+    let (rules, marks) = (rules(RULES), marks());
     let mut page = INTRODUCTION.to_owned();
     for (group, about) in GROUPS {
         let of_group = rules.iter().filter(|rule| rule.id.starts_with(group));
@@ -130,7 +131,7 @@ fn page() -> String {
 
 #[test]
 fn each_scenario_has_a_test_or_a_reason() {
-    let (rules, marks) = (rules(), marks());
+    let (rules, marks) = (rules(RULES), marks());
 
     let open: Vec<_> =
         rules.iter().filter(|rule| rule.reason.is_none() && marks.of(rule.id).is_empty()).map(|rule| rule.id).collect();
@@ -167,14 +168,18 @@ fn each_api_that_is_served_is_sent_by_a_test() {
     });
 }
 
-#[test]
-fn page_is_what_the_marks_say() {
-    let (path, page) = (repository().join("conformance/COVERAGE.md"), page());
-
+/// Writes a page where that is asked for, and fails where it is not what was written.
+fn assert_written(name: &str, page: &str) {
+    let path = repository().join("conformance").join(name);
     if std::env::var_os(WRITE).is_some() {
-        std::fs::write(&path, &page).expect("the page can be written");
+        std::fs::write(&path, page).expect("the page can be written");
     }
 
-    let written = std::fs::read_to_string(&path).expect("the page is there");
-    assert!(written == page, "conformance/COVERAGE.md is not what the tests say: run `just coverage`");
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "conformance/{name} is not what the tests say: run `just coverage`");
+}
+
+#[test]
+fn page_is_what_the_marks_say() {
+    assert_written("COVERAGE.md", &page());
 }
