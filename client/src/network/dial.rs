@@ -17,6 +17,7 @@ use super::bell::Bell;
 use super::channel::{Loss, Rules};
 use super::destination::Destination;
 use super::detours::Detours;
+use super::driver::Ending;
 use super::features::NewestFeatures;
 use super::frames::FrameReader;
 use super::handshake::{Action, Handshake};
@@ -162,6 +163,7 @@ impl Dialer {
             // The ids of the handshake are not used again.
             next_correlation_id: AtomicI32::new(16),
             is_closed: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             is_muted: AtomicBool::new(false),
             retired: Notify::new(),
             submitted: AtomicUsize::new(0),
@@ -174,7 +176,7 @@ impl Dialer {
         tracing::debug!(%node, ?lane, mechanism, ?session, apis = shared.versions.len(), "connected");
         // The channel machine bounds it: past MAX_WAITING_REQUESTS it refuses what comes in.
         let (inputs, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(driver::run(stream, reader, rules, renewal, shared.clone(), receiver));
+        tokio::spawn(driver::run(Ending(shared.clone()), stream, reader, rules, renewal, receiver));
         Ok(Connection { shared, inputs })
     }
 

@@ -189,34 +189,36 @@ pub(super) fn is_end(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }
 
-/// Tells those who wait for room that a connection has ended, however it does: in a panic of the user's stream, too.
-struct Ending(Arc<Shared>);
+/// Tells those who wait for room that a connection has ended, however it does: in a panic of the user's stream, or with
+/// its runtime.
+pub(super) struct Ending(pub(super) Arc<Shared>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        self.0.has_ended.store(true, Ordering::Release);
         self.0.bell.ring();
     }
 }
 
 /// Runs a connection until it closes.
+///
+/// `ending` is its first argument, and so the last that is dropped, after the socket and the inputs.
 pub(super) async fn run(
+    ending: Ending,
     stream: Box<dyn Stream>,
     reader: FrameReader,
     rules: Rules,
     mut renewal: Renewal,
-    shared: Arc<Shared>,
-    inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
+    mut inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
 ) {
-    // Dropped after the inputs, so that whoever looks then sees that they are closed.
-    let _ending = Ending(shared.clone());
-    let mut inputs = inputs;
+    let shared = &ending.0;
     let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false };
     let mut channel = Channel::new(rules, drive::now());
     let mut has_callers = true;
     let mut has_answered = false;
     // The handshake may have read past its own end.
     take_frames(&mut io.reader, &mut channel);
-    while carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered).is_continue() {
+    while carry_out(&mut channel, &mut io.writer, &mut renewal, shared, &mut has_answered).is_continue() {
         shared.note_done(channel.done());
         shared.is_muted.store(channel.is_muted(), Ordering::Relaxed);
         tokio::select! {
@@ -229,7 +231,7 @@ pub(super) async fn run(
                 Event::Read => take_frames(&mut io.reader, &mut channel),
                 Event::Lost(loss) => channel.handle(Input::Lost(loss), drive::now()),
             },
-            event = poll_fn(|cx| renewal.poll(&shared, cx)) => {
+            event = poll_fn(|cx| renewal.poll(shared, cx)) => {
                 let input = renewed(event, &mut renewal, &shared.node);
                 channel.handle(input, drive::now());
             }
@@ -249,7 +251,7 @@ pub(super) async fn run(
     while let Ok(input) = inputs.try_recv() {
         channel.handle(input, drive::now());
     }
-    let _ = carry_out(&mut channel, &mut io.writer, &mut renewal, &shared, &mut has_answered);
+    let _ = carry_out(&mut channel, &mut io.writer, &mut renewal, shared, &mut has_answered);
     shared.note_done(channel.done());
     // Best effort: the peer may be gone or not read any more.
     let _ = tokio::time::timeout(FAREWELL, io.stream.shutdown()).await;

@@ -207,6 +207,8 @@ struct Shared {
     next_correlation_id: AtomicI32,
     /// Set by the task when it takes no more requests.
     is_closed: AtomicBool,
+    /// Set when the task has ended, and the socket is closed.
+    has_ended: AtomicBool,
     is_muted: AtomicBool,
     /// Told when the connection is to end after its last answer.
     retired: Notify,
@@ -252,6 +254,11 @@ impl Connection {
     pub(crate) fn pending(&self) -> usize {
         // Nothing more is done by a task that has ended, with what comes too late.
         if self.inputs.is_closed() { 0 } else { self.shared.pending() }
+    }
+
+    /// Whether its socket is closed.
+    fn has_ended(&self) -> bool {
+        self.shared.has_ended.load(Ordering::Acquire)
     }
 
     /// Whether the broker asked for silence at present.

@@ -104,6 +104,10 @@ impl Slotted for Connection {
     fn is_muted(&self) -> bool {
         Self::is_muted(self)
     }
+
+    fn has_ended(&self) -> bool {
+        Self::has_ended(self)
+    }
 }
 
 impl Pool {

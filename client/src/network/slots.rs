@@ -17,6 +17,7 @@
 //! of them does so no longer. While somebody waits, connections are to say when they have nothing more to do
 //! ([`Input::Rested`]).
 
+mod key;
 mod turns;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
+pub(crate) use self::key::Key;
 use self::turns::{GRACE, JOIN_TURN, PACE, PATIENCE, SCARCE, TURN, Turns};
 use super::{Lane, Waiter};
 use crate::backoff::Backoff;
@@ -53,34 +55,8 @@ pub(crate) trait Slotted: Clone {
     fn pending(&self) -> usize;
     /// Whether it must keep silent.
     fn is_muted(&self) -> bool;
-}
-
-/// Which slot: a broker at an address, and a lane. A broker that moves gets new slots; the old ones run dry.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    id: i32,
-    host: Str,
-    port: u16,
-    lane: Lane,
-}
-
-impl Key {
-    pub(crate) fn new(node: &Node, lane: Lane) -> Self {
-        Self { id: node.id, host: node.host.clone(), port: node.port, lane }
-    }
-
-    pub(crate) fn lane(&self) -> Lane {
-        self.lane
-    }
-
-    /// The slot of another lane to the same broker.
-    fn with_lane(&self, lane: Lane) -> Self {
-        Self { lane, ..self.clone() }
-    }
-
-    fn address(&self) -> (Str, u16) {
-        (self.host.clone(), self.port)
-    }
+    /// Whether its socket is closed, too: until then it is one of those that the broker counts.
+    fn has_ended(&self) -> bool;
 }
 
 /// What happened.
@@ -164,7 +140,7 @@ pub(crate) struct Slots<C, W, E> {
     users: BTreeMap<Lane, usize>,
     fallbacks: u64,
     turns: Turns<W>,
-    /// Given up for others. They count until their last request is done.
+    /// Not to be used any more. They count until their sockets are closed.
     leaving: Vec<C>,
     /// When a connection was given up for another last.
     given_up: Option<Instant>,
@@ -305,8 +281,15 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             let refusal = Refusal::Failed(failing.error.clone());
             return self.refuse(waiter, refusal);
         }
-        if self.turns.is_empty() && self.make_room(now) {
+        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
+            // It is closed, but perhaps not gone.
+            self.leaving.push(connection);
+        }
+        if self.turns.is_empty() && self.has_room() {
             return self.dial(key, node, vec![waiter]);
+        }
+        if self.turns.is_empty() && self.give_up_idle(now) {
+            return self.queue(key, node, waiter, now);
         }
         self.borrow(key, node, waiter, now);
     }
@@ -318,15 +301,17 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         self.actions.push_back(Action::Dial { key, node });
     }
 
-    /// Sweeps closed connections, and at the cap retires the one that has been idle for longest.
-    fn make_room(&mut self, now: Instant) -> bool {
+    /// Whether there may be one more connection.
+    fn has_room(&mut self) -> bool {
         if self.slots.len() + self.leaving.len() < self.sweep_at.min(self.max_connections) {
             return true;
         }
         self.sweep();
-        if self.owned() < self.max_connections {
-            return true;
-        }
+        self.owned() < self.max_connections
+    }
+
+    /// Gives up the connection that has been idle for longest, if there is one: when it is gone, there is room.
+    fn give_up_idle(&mut self, now: Instant) -> bool {
         let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
             Slot::Ready { connection, used, .. } if connection.pending() == 0 && *used + GRACE <= now => {
                 Some((*used, key))
@@ -334,11 +319,21 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             _ => None,
         });
         let Some(key) = idle.min().map(|(_, key)| key.clone()).filter(|_| self.may_give_up(now)) else { return false };
-        self.given_up = Some(now);
-        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
-            self.actions.push_back(Action::Retire(connection));
-        }
+        self.give_up(&key, now);
         true
+    }
+
+    fn give_up(&mut self, key: &Key, now: Instant) {
+        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(key) {
+            self.given_up = Some(now);
+            self.part_from(connection);
+        }
+    }
+
+    /// Has a connection end when its requests are done. It counts until it has.
+    fn part_from(&mut self, connection: C) {
+        self.leaving.push(connection.clone());
+        self.actions.push_back(Action::Retire(connection));
     }
 
     fn may_give_up(&self, now: Instant) -> bool {
@@ -359,7 +354,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             let failing = self.failing.get(&turn.key.address()).filter(|failing| now < failing.until);
             if let Some(error) = failing.map(|failing| failing.error.clone()) {
                 turn.into_waiters().into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Failed(error.clone())));
-            } else if self.make_room(now) {
+            } else if self.has_room() {
                 self.dial(turn.key.clone(), turn.node.clone(), turn.into_waiters());
             } else {
                 self.turns.put_back(turn);
@@ -389,29 +384,31 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
                 self.actions.push_back(Action::Give { waiter, connection });
             }
             Some((_, _, Slot::Dialing(waiters))) => waiters.push(waiter),
-            Some((_, _, Slot::Borrowed(_))) | None => {
-                if let Err(waiter) = self.turns.wait(key, node, waiter, now) {
-                    self.refuse(waiter, Refusal::Crowded);
-                }
-                return;
-            }
+            Some((_, _, Slot::Borrowed(_))) | None => return self.queue(key, node, waiter, now),
         }
         self.fallbacks += 1;
         self.turns.note_scarce(now);
     }
 
-    /// Takes the connection that was had for longest from who has it, once what it was asked is answered, if there are
-    /// more who wait than are being taken back.
+    /// Lets somebody wait for a turn.
+    fn queue(&mut self, key: Key, node: Node, waiter: W, now: Instant) {
+        if let Err(waiter) = self.turns.wait(key, node, waiter, now) {
+            self.refuse(waiter, Refusal::Crowded);
+        }
+    }
+
+    /// If more wait than connections are leaving, gives up one that is idle, or takes the one that was had for longest
+    /// from who has it, once what it was asked is answered.
     fn take_back(&mut self, now: Instant) {
         if self.leaving.len() >= self.turns.len() || !self.may_give_up(now) {
             return;
         }
+        if self.give_up_idle(now) {
+            return;
+        }
         let had = self.next_to_leave().filter(|(until, _)| *until <= now);
-        let Some(key) = had.map(|(_, key)| key.clone()) else { return };
-        if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
-            self.given_up = Some(now);
-            self.leaving.push(connection.clone());
-            self.actions.push_back(Action::Retire(connection));
+        if let Some(key) = had.map(|(_, key)| key.clone()) {
+            self.give_up(&key, now);
         }
     }
 
@@ -451,20 +448,25 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             Slot::Ready { connection, used, .. } if connection.pending() == 0 => Some(*used + GRACE),
             _ => None,
         });
-        let taken_back = self.next_to_leave().filter(|_| self.leaving.len() < self.turns.len());
-        let room = idle.chain(taken_back.map(|(until, _)| until)).min();
+        let room = idle.chain(self.next_to_leave().map(|(until, _)| until)).min();
+        let room = room.filter(|_| self.leaving.len() < self.turns.len());
         let room = room.map(|time| self.given_up.map_or(time, |last| time.max(last + PACE)));
         // What has changed under our eyes is told, too: there is no need to look again at once.
         Some(room.map_or(in_vain, |room| room.min(in_vain)).max(now + MOMENT))
     }
 
     fn sweep(&mut self) {
+        let leaving = &mut self.leaving;
         self.slots.retain(|_, slot| match slot {
-            Slot::Dialing(_) => true,
-            Slot::Ready { connection, .. } | Slot::Borrowed(connection) => !connection.is_closed(),
+            Slot::Ready { connection, .. } if connection.is_closed() => {
+                leaving.push(connection.clone());
+                false
+            }
+            Slot::Borrowed(connection) => !connection.is_closed(),
+            Slot::Dialing(_) | Slot::Ready { .. } => true,
         });
-        self.leaving.retain(|connection| connection.pending() > 0);
-        self.sweep_at = FEW.max(2 * self.slots.len());
+        self.leaving.retain(|connection| !connection.has_ended());
+        self.sweep_at = FEW.max(2 * (self.slots.len() + self.leaving.len()));
     }
 
     /// How many of the slots count: each that is, or will be, a connection.
@@ -479,7 +481,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         let waiting = self.slots.get_mut(&key).filter(|slot| matches!(slot, Slot::Dialing(_)));
         let ready = Slot::Ready { connection: connection.clone(), since: now, used: now };
         let Some(Slot::Dialing(waiters)) = waiting.map(|slot| std::mem::replace(slot, ready)) else {
-            return self.actions.push_back(Action::Retire(connection));
+            return self.part_from(connection);
         };
         for waiter in waiters {
             self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
@@ -543,7 +545,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, refusal.clone())),
                 Slot::Ready { connection, .. } if self.is_closed => self.actions.push_back(Action::Leave(connection)),
-                Slot::Ready { connection, .. } => self.actions.push_back(Action::Retire(connection)),
+                Slot::Ready { connection, .. } => self.part_from(connection),
                 Slot::Borrowed(_) => {}
             }
         }

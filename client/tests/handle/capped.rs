@@ -1,15 +1,19 @@
 //! Fewer connections than brokers: they take turns, and nothing takes that for a fault of the brokers'.
 
 use std::collections::BTreeSet;
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use krafka::Record;
 use krafka::consumer::AutoOffsetReset;
 use krafka::protocol::DescribeClusterRequest;
 use krafka::testing::FakeCluster;
+use krafka::{Connect, Connecting, Environment, Kafka, Record, Stream};
 use krafka_protocol::ApiKey;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep};
 
 use super::client;
@@ -139,6 +143,88 @@ async fn a_group_with_more_members_than_connections_gathers() {
         }
         assert_eq!(read.len(), 40, "{what}");
         assert_eq!(kafka.metrics().metadata.rebootstraps, 0, "{what}");
+    }
+}
+
+/// How many streams there are, and how many there were at most.
+#[derive(Default)]
+struct Tally {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+/// Counts the streams that are open at a time.
+struct Counting {
+    inside: Arc<dyn Connect>,
+    tally: Arc<Tally>,
+}
+
+struct Counted {
+    inside: Box<dyn Stream>,
+    tally: Arc<Tally>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.tally.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connect for Counting {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let now = self.tally.now.fetch_add(1, Ordering::Relaxed) + 1;
+            self.tally.most.fetch_max(now, Ordering::Relaxed);
+            let inside = self.inside.connect(host, port).await?;
+            Ok(Box::new(Counted { inside, tally: self.tally.clone() }) as Box<dyn Stream>)
+        })
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.inside).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.inside).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.inside).poll_flush(cx)
+    }
+
+    /// A good-bye takes its time, as it does with TLS.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+/// CB-20: a broker that limits connections counts sockets. One that is given up is open until it has said good-bye.
+#[tokio::test(start_paused = true)]
+async fn there_are_never_more_sockets_than_the_cap_allows() {
+    for limit in [1, 2, 3, 5] {
+        let fake = FakeCluster::builder().nodes(3).topic("orders", 3).start_on_pipes();
+        let tally = Arc::new(Tally::default());
+        let counting = Counting { inside: Arc::new(fake.pipes()), tally: tally.clone() };
+        let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(counting, 1));
+        let kafka = builder.max_connections(limit).connect().await.expect("it is up");
+        let producer = kafka.producer().build().await.expect("valid");
+        let consumer = kafka.consumer("g").auto_offset_reset(AutoOffsetReset::Earliest).build().await.expect("valid");
+        consumer.subscribe(&["orders"]).await.expect("subscribed");
+
+        let mut read = 0;
+        for number in 0..30 {
+            producer.send(Record::new("orders", "tea").partition(number % 3)).await.expect("a cap is no error");
+            read += consumer.poll(SECOND / 2).await.expect("a cap is no error").len();
+        }
+        while read < 30 {
+            read += consumer.poll(SECOND).await.expect("a cap is no error").len();
+        }
+
+        assert_eq!(tally.most.load(Ordering::Relaxed), limit, "sockets at a time, at most");
     }
 }
 

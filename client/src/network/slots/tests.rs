@@ -26,6 +26,10 @@ impl Slotted for Conn {
     fn is_muted(&self) -> bool {
         self.is_muted
     }
+
+    fn has_ended(&self) -> bool {
+        self.pending == 0
+    }
 }
 
 type Test = Script<Slots<Conn, &'static str, &'static str>>;
@@ -289,7 +293,9 @@ fn at_the_limit_a_lane_waits_for_a_connection_that_is_under_way() {
 
             assert_eq!(script.actions(), [dial(1, Control), give("a", idle(1)), give("b", idle(1))]);
             script.after(GRACE);
-            assert_eq!(script.actions(), [Action::Retire(idle(1)), dial(2, Produce)]);
+            assert_eq!(script.actions(), [Action::Retire(idle(1))]);
+            script.input(Input::Rested);
+            assert_eq!(script.actions(), [dial(2, Produce)], "it is gone");
         },
     );
 }
@@ -308,7 +314,8 @@ fn a_lane_that_borrowed_and_is_released_takes_nothing_along() {
     });
 }
 
-/// A connection whose pending requests the test sets while it is in its slot.
+/// A connection whose pending requests the test sets while it is in its slot. Once it is to end, it does when it has
+/// none.
 #[derive(Clone)]
 struct Watched(u32, std::rc::Rc<std::cell::Cell<usize>>);
 
@@ -323,6 +330,10 @@ impl Slotted for Watched {
 
     fn is_muted(&self) -> bool {
         false
+    }
+
+    fn has_ended(&self) -> bool {
+        self.pending() == 0
     }
 }
 
@@ -348,7 +359,10 @@ fn a_lane_that_borrowed_gets_its_own_when_there_is_room_and_nothing_is_on_its_wa
     assert_eq!(ready(&mut slots), Some(1), "there is no room");
 
     slots.handle(Input::Released { lanes: vec![Fetch(7)] }, now);
+    assert_eq!(ready(&mut slots), Some(1), "the other is not gone yet");
+
     first.1.set(1);
+    second.1.set(0);
     assert_eq!(ready(&mut slots), Some(1), "a request is on its way");
 
     first.1.set(0);
