@@ -141,7 +141,10 @@ pub(super) async fn only_a_broker_that_is_known_is_told_who_it_is(stage: &Stage)
     let kafka = Kafka::builder("seed:9092").environment(road.environment()).connect().await?;
     ask_each(&kafka).await?;
 
-    for (heard, request) in introductions(&road)?.iter().filter(|(heard, _)| heard.version >= 5) {
+    let said = introductions(&road)?;
+    let at = |address: &str| said.iter().filter(|(heard, _)| heard.version >= 5 && heard.to == address).count();
+    ensure!(at("seed:9092") > 0 && (stage.is_3() || at(stage.address(2)?) > 0), "nobody was asked in version 5");
+    for (heard, request) in said.iter().filter(|(heard, _)| heard.version >= 5) {
         let is_named = request.cluster_id.is_some() && request.node_id >= 0;
         let is_nobody = request.cluster_id.is_none() && request.node_id < 0;
         let is_right = if heard.to == "seed:9092" { is_nobody } else { is_named };
