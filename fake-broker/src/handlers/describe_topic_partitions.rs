@@ -24,10 +24,6 @@ pub(crate) fn handle(
     if let Some(code) = cx.denied() {
         return Outcome::Reply(failed(request, code));
     }
-    if request.topics.iter().any(|topic| topic.name.is_empty()) {
-        // Kafka trips over it.
-        return Outcome::Reply(failed(request, ErrorCode::UNKNOWN_SERVER_ERROR));
-    }
     let cursor = request.cursor.as_ref();
     let first = cursor.map(|cursor| cursor.topic_name.clone()).unwrap_or_default();
     let all = request.topics.is_empty();
@@ -39,6 +35,10 @@ pub(crate) fn handle(
     let is_lost = |cursor: &Cursor| cursor.partition_index < 0 || (!all && !names.contains(&cursor.topic_name));
     if cursor.is_some_and(is_lost) {
         return Outcome::Reply(failed(request, ErrorCode::INVALID_REQUEST));
+    }
+    if request.topics.iter().any(|topic| topic.name.is_empty()) {
+        // Kafka trips over it.
+        return Outcome::Reply(failed(request, ErrorCode::UNKNOWN_SERVER_ERROR));
     }
 
     let mut room = usize::try_from(request.response_partition_limit.clamp(1, MAX_PARTITIONS)).unwrap_or(1);

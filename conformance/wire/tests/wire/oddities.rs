@@ -14,7 +14,7 @@ use krafka_protocol::api::describe_client_quotas::DescribeClientQuotasRequest;
 use krafka_protocol::api::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,
 };
-use krafka_protocol::api::describe_topic_partitions::{DescribeTopicPartitionsRequest, TopicRequest};
+use krafka_protocol::api::describe_topic_partitions::{Cursor, DescribeTopicPartitionsRequest, TopicRequest};
 use krafka_protocol::api::fetch::FetchRequest;
 use krafka_protocol::api::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use krafka_protocol::{DescribeClusterRequest, Str, Uuid};
@@ -94,7 +94,7 @@ fn isolation_levels_that_are_none_trip_the_broker() {
     });
 }
 
-/// A topic without a name spoils the whole request.
+/// A topic without a name spoils the whole request. A cursor that leads nowhere is found before.
 #[test]
 fn topic_without_a_name_trips_the_broker() {
     run(async |target| {
@@ -107,10 +107,12 @@ fn topic_without_a_name_trips_the_broker() {
             ..DescribeTopicPartitionsRequest::default()
         };
 
-        let told = wire.call(request, 0).await.topics;
-
-        let told: Vec<_> = told.iter().map(|topic| (error(topic.error_code), topic.partitions.len())).collect();
-        assert_eq!(told, [("UNKNOWN_SERVER_ERROR", 0), ("UNKNOWN_SERVER_ERROR", 0)]);
+        let cursor = Some(Cursor { topic_name: target.fresh("missing"), partition_index: 0 });
+        for (cursor, expected) in [(None, "UNKNOWN_SERVER_ERROR"), (cursor, "INVALID_REQUEST")] {
+            let told = wire.call(DescribeTopicPartitionsRequest { cursor, ..request.clone() }, 0).await.topics;
+            let told: Vec<_> = told.iter().map(|topic| (error(topic.error_code), topic.partitions.len())).collect();
+            assert_eq!(told, [(expected, 0), (expected, 0)]);
+        }
     });
 }
 
