@@ -137,7 +137,7 @@ trials! {
     "CB-14,15" silence::a_late_answer_ends_its_connection on Nodes;
     "CB-23" silence::a_silent_broker_is_not_waited_for_where_others_know on Nodes;
     "CB-28" silence::a_killed_broker_fails_its_calls_at_once on Nodes;
-    "CB-09" silence::a_dead_broker_is_dialled_as_often_as_the_backoff_allows on Nodes;
+    "CB-09" silence::an_address_that_refuses_is_dialled_as_often_as_the_backoff_allows on Nodes;
     "LE-08,19" leaders::nothing_is_lost_with_a_killed_leader on Nodes;
     "LE-19" leaders::nothing_is_lost_with_a_silent_leader on Nodes;
     "LE-28,MD-08" leaders::nothing_is_lost_while_replicas_move on Nodes;
