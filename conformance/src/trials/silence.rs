@@ -133,8 +133,8 @@ pub(super) async fn a_killed_broker_fails_its_calls_at_once(stage: &Stage) -> Re
     Ok(())
 }
 
-/// CB-09: an address that refuses is dialled no more often than the backoff allows, and each call hears of it by its own
-/// deadline.
+/// CB-09: an address that refuses is dialled no more often than the backoff allows, and each call hears of it by its
+/// own deadline.
 pub(super) async fn an_address_that_refuses_is_dialled_as_often_as_the_backoff_allows(stage: &Stage) -> Result<()> {
     let road = Road::default();
     let kafka = client(stage)?.environment(road.environment()).connect().await?;
