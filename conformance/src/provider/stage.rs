@@ -37,7 +37,7 @@ pub enum Ground {
     Doors,
     /// Three nodes that may be killed, stopped and moved, and make topics that somebody writes to.
     Nodes,
-    /// The same of the [`OLDEST`] release, whichever is asked for, to be upgraded. The fake has none.
+    /// The same of release 3.9.2, whichever is asked for, to be upgraded. The fake has none.
     Releases,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A trial names the scenarios that it judges in its doc comment, and again where it is listed; it goes through the
 //! public handle. It runs on real Kafka and on the fake, which must agree. What it needs to see of the network it
-//! sees from a [road] that its client goes by.
+//! sees from the road that its client goes by (`road.rs`).
 
 use std::future::Future;
 use std::pin::Pin;
