@@ -95,9 +95,8 @@ impl Lane {
         match (self, host) {
             // A user's own connection is nobody else's.
             (Self::Own(_), _) | (_, Self::Own(_)) => None,
-            // While a member joins it has nothing else to say. Others must not wait for a rebalance, least of all those
-            // that it waits for: the other members.
-            (Self::Join(joining), Self::Coordination(member)) => (joining == member).then_some(0),
+            // Others must not wait for a rebalance, least of all those that it waits for: the other members. Nor may a
+            // join go by the connection of its member's heartbeats, which others borrow, too.
             (Self::Join(_), _) | (_, Self::Join(_)) => None,
             (_, Self::Control) => Some(0),
             (_, Self::Produce) => Some(1),

@@ -418,7 +418,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     fn next_to_leave(&self) -> Option<(Instant, &Key)> {
         let had = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
             (Lane::Own(_), _) => None,
-            (_, Slot::Ready { since, .. }) => Some((self.is_for_joins(key), *since, key)),
+            (_, Slot::Ready { since, .. }) => Some((matches!(key.lane, Lane::Join(_)), *since, key)),
             _ => None,
         });
         let (is_for_joins, since, key) = had.min()?;
@@ -428,17 +428,6 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         let is_dialing = |slot: &Slot<C, W>| matches!(slot, Slot::Dialing(_));
         let others_come = !self.leaving.is_empty() || self.slots.values().any(is_dialing);
         (!others_come).then_some((since + JOIN_TURN, key))
-    }
-
-    /// Whether a member joins by this connection, which may be that of its heartbeats.
-    fn is_for_joins(&self, key: &Key) -> bool {
-        match key.lane {
-            Lane::Join(_) => true,
-            Lane::Coordination(member) => {
-                matches!(self.slots.get(&key.with_lane(Lane::Join(member))), Some(Slot::Borrowed(_)))
-            }
-            _ => false,
-        }
     }
 
     /// When time alone will have made room, or somebody will have waited in vain.

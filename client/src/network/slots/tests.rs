@@ -259,7 +259,7 @@ fn at_the_limit_a_lane_borrows_where_it_waits_least() {
         (Control, [Fetch(7), Coordination(7)], Some(Coordination(7))),
         (Control, [Join(7), Fetch(7)], Some(Fetch(7))),
         (Fetch(7), [Coordination(7), Produce], Some(Produce)),
-        (Join(7), [Control, Coordination(7)], Some(Coordination(7))),
+        (Join(7), [Control, Coordination(7)], None),
         (Join(7), [Control, Coordination(8)], None),
         (Join(7), [Join(8), Produce], None),
         (Coordination(7), [Join(7), Join(8)], None),

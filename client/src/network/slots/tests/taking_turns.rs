@@ -297,19 +297,6 @@ fn joins_stay_where_others_take_turns() {
     assert_eq!(two.connect(3, Join(8)), ["give 3 to c", "retire 1"], "now both are joins, and the first had its turn");
 }
 
-/// By the connection of its heartbeats a member may join, too.
-#[test]
-fn a_connection_that_is_borrowed_to_join_is_a_join_s() {
-    let mut one = cluster(1);
-    one.want(1, Coordination(7), "a");
-    one.connect(1, Coordination(7));
-    assert_eq!(one.want(1, Join(7), "b"), ["give 1 to b"]);
-    assert!(one.want(2, Control, "c").is_empty());
-
-    assert!(one.after(JOIN_TURN - SOON).is_empty());
-    assert_eq!(one.after(SOON), ["retire 1"]);
-}
-
 #[test]
 fn closing_and_releasing_refuse_those_who_wait() {
     let mut one = cluster(1);
