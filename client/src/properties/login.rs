@@ -61,24 +61,31 @@ pub(super) fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<K
 }
 
 /// Java's module has Amazon's SDK find the keys.
-#[cfg(feature = "aws-config")]
 fn iam(builder: KafkaBuilder, module: &LoginModule) -> Result<KafkaBuilder, String> {
+    // Before the profile: the feature, which that needs, makes up for none of these.
     if let Some((name, _)) = module.options_after("aws").find(|(name, _)| *name != "ProfileName") {
-        return Err(format!("has the option 'aws{name}', which is not known: give a provider to sasl_aws_msk_iam"));
+        return Err(format!(
+            "has the option 'aws{name}', which is not known: name a profile with awsProfileName (with the feature \
+             aws-config), which may assume a role, or give a provider to sasl_aws_msk_iam"
+        ));
     }
-    let profile = module.option("awsProfileName");
+    by_sdk(builder, module.option("awsProfileName"))
+}
+
+#[cfg(feature = "aws-config")]
+fn by_sdk(builder: KafkaBuilder, profile: Option<&str>) -> Result<KafkaBuilder, String> {
     Ok(builder.sasl_aws_msk_iam(profile.map_or_else(AwsSdk::chain, AwsSdk::profile)))
 }
 
-/// Java's module has Amazon's SDK find the keys, which is not here: they are in the environment, or nowhere.
+/// Without it, the keys are in the environment, or nowhere.
 #[cfg(not(feature = "aws-config"))]
-fn iam(builder: KafkaBuilder, module: &LoginModule) -> Result<KafkaBuilder, String> {
-    match module.options_after("aws").next() {
+fn by_sdk(builder: KafkaBuilder, profile: Option<&str>) -> Result<KafkaBuilder, String> {
+    match profile {
         None => Ok(builder.sasl_aws_msk_iam(AwsEnvironment)),
-        Some((name, _)) => Err(format!(
-            "has the option 'aws{name}', for which the AWS SDK is needed: build krafka with the feature aws-config, \
-             leave it out to take the keys from the environment, or give a provider to sasl_aws_msk_iam"
-        )),
+        Some(_) => Err("has the option 'awsProfileName', for which the AWS SDK is needed: build krafka with the \
+                        feature aws-config, leave it out to take the keys from the environment, or give a provider to \
+                        sasl_aws_msk_iam"
+            .to_owned()),
     }
 }
 

@@ -63,7 +63,10 @@ fn what_is_wrong_is_named() {
     assert_refused(&format!("{SASL}sasl.mechanism=scram-sha-512"), &["'scram-sha-512'", "SCRAM-SHA-512"]);
     assert_refused("bootstrap.servers=a:1\nconfig.providers=file", &["config.providers", "${…}"]);
     let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required");
-    assert_refused(&format!("{iam} awsRoleArn=\"arn\";"), &["awsRoleArn", "sasl_aws_msk_iam"]);
+    for option in ["awsRoleArn", "awsRoleSessionName", "awsStsRegion"] {
+        let words = [option, "not known", "awsProfileName", "provider to sasl_aws_msk_iam"];
+        assert_refused(&format!("{iam} awsProfileName=\"prod\" {option}=\"x\";"), &words);
+    }
     let profile = format!("{iam} awsProfileName=\"prod\";");
     if cfg!(feature = "aws-config") {
         assert!(shown(&profile).contains("MskIam"));
