@@ -32,8 +32,12 @@ impl Observed {
 
     /// Takes the lines of this level and worse.
     pub(super) fn lines(&self, level: Level) -> Vec<String> {
-        let lines = std::mem::take(&mut self.kept().lines);
-        lines.into_iter().filter(|line| line.0 <= level).map(|line| line.1).collect()
+        self.levelled().into_iter().filter(|line| line.0 <= level).map(|line| line.1).collect()
+    }
+
+    /// Takes all lines, each with its level.
+    pub(super) fn levelled(&self) -> Vec<(Level, String)> {
+        std::mem::take(&mut self.kept().lines)
     }
 
     /// The spans of this name that have ended.

@@ -125,6 +125,19 @@ fn the_salted_password_is_kept() {
     assert_eq!(scram.salted.lock().expect("not poisoned").as_ref().map(|salted| salted.iterations), Some(5000));
 }
 
+/// The user was altered meanwhile: what is proven is what one proves who never saw the salt or the count before.
+#[test]
+fn another_salt_is_hashed_with() {
+    for altered in [SERVER_FIRST.replace("s=W22", "s=X22"), SERVER_FIRST.replace("i=4096", "i=5000")] {
+        let scram = Scram::new(ScramHash::Sha256, "user", "pencil");
+        answer(&mut scram.begin(NONCE.to_owned()), SERVER_FIRST).expect("a proof");
+
+        let proof = answer(&mut scram.begin(NONCE.to_owned()), &altered);
+
+        assert_eq!(proof.expect("a proof"), answer(&mut begun(), &altered).expect("a proof"), "{altered}");
+    }
+}
+
 #[test]
 fn another_spelling_is_there_only_if_it_differs() {
     let prepared = |user: &str, password: &str| Scram::new(ScramHash::Sha256, user, password).as_prepared();
