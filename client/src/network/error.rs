@@ -2,7 +2,10 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+
+use krafka_protocol::ErrorCode;
 
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};
@@ -68,6 +71,14 @@ pub(crate) fn no_room(what: &str, why: String) -> KrafkaError {
 /// operating system says this of a socket.
 pub(crate) fn is_no_room(error: &KrafkaError) -> bool {
     matches!(error, KrafkaError::Network(error) if error.kind() == io::ErrorKind::QuotaExceeded)
+}
+
+/// The broker answered a step of the handshake with a code that says nothing against the client, such as that it is in
+/// trouble: another attempt may find it well. Java's client closes the connection, too, and connects again.
+#[cold]
+pub(crate) fn turned_away(what: &str, node: &Node, code: ErrorCode) -> KrafkaError {
+    let said = KrafkaError::broker(code, format!("{what} at {node}"));
+    KrafkaError::network_of(io::ErrorKind::ConnectionAborted, said.to_string(), Arc::new(said))
 }
 
 /// No answer came in time.

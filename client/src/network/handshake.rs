@@ -217,7 +217,7 @@ impl Handshake {
                     Err(why) => self.fail(error::malformed("ApiVersions", &self.node, why)),
                 }
             }
-            code => self.fail(KrafkaError::broker(code, format!("ApiVersions at {}", self.node))),
+            code => self.fail(error::turned_away("ApiVersions", &self.node, code)),
         }
     }
 
@@ -270,10 +270,10 @@ impl Handshake {
                     "the broker takes no renewal of the session now".to_owned()
                 }
                 ErrorCode::ILLEGAL_SASL_STATE => "is it a listener without SASL?".to_owned(),
-                _ => format!("the broker enables [{enabled}]"),
+                ErrorCode::UNSUPPORTED_SASL_MECHANISM => format!("the broker enables [{enabled}]"),
+                _ => return self.fail(error::turned_away("SaslHandshake", &self.node, code)),
             };
-            let mechanism = exchange.mechanism();
-            let context = format!("authenticating with {mechanism} at {}", self.node);
+            let context = format!("authenticating with {} at {}", exchange.mechanism(), self.node);
             let message = format!("{context}: {code}; {remedy}");
             return self.fail(KrafkaError::auth_because(message, KrafkaError::broker(code, context)));
         }
@@ -302,7 +302,8 @@ impl Handshake {
             let error = KrafkaError::auth_because(message, KrafkaError::broker(code, context));
             return match code {
                 ErrorCode::SASL_AUTHENTICATION_FAILED => self.end(Action::Refuse(error)),
-                _ => self.fail(error),
+                ErrorCode::ILLEGAL_SASL_STATE | ErrorCode::UNSUPPORTED_SASL_MECHANISM => self.fail(error),
+                _ => self.fail(error::turned_away(&format!("SaslAuthenticate ({said})"), &self.node, code)),
             };
         }
         match exchange.answer(&answer.auth_bytes) {

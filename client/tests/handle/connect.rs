@@ -2,11 +2,13 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use krafka::testing::{FakeCluster, KafkaVersion};
 use krafka::{Connect, Connecting, Environment, Kafka, KrafkaError, ProtocolErrorKind, Stream};
-use krafka_protocol::ApiKey;
+use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
@@ -139,6 +141,32 @@ async fn every_kafka_version_is_spoken_with() {
         let hellos = fake.history().count(ApiKey::ApiVersions);
         assert!((2..=4).contains(&hellos), "{version:?}: {hellos} ApiVersions for two connections");
     }
+}
+
+/// It took this version before, and does not now: what it takes is found out anew.
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_refused_after_it_was_taken_is_not_begun_with_again() {
+    let fake = FakeCluster::builder().nodes(1).start_on_pipes();
+    fake.when(ApiKey::ApiVersions).versions(4..=i16::MAX).forever().drop_connection();
+    let attempts = Arc::new(AtomicUsize::new(0));
+    fake.when(ApiKey::ApiVersions).versions(0..=3).forever().edit({
+        let attempts = attempts.clone();
+        move |response| {
+            let AnyResponse::ApiVersions(versions) = response else { return };
+            let own = versions.api_keys.iter_mut().find(|api| api.api_key == ApiKey::ApiVersions as i16);
+            own.expect("it is served").max_version = 3;
+            // The third answer is the second connection's first.
+            if attempts.fetch_add(1, Ordering::Relaxed) == 2 {
+                versions.error_code = ErrorCode::INVALID_REQUEST.0;
+            }
+        }
+    });
+
+    let kafka = client(&fake).connect().await.expect("it speaks version 3");
+    kafka.admin().describe_cluster().await.expect("it is served");
+
+    let asked: Vec<_> = fake.history().of(ApiKey::ApiVersions).map(|event| event.version).collect();
+    assert_eq!(asked, [5, 0, 3, 3, 5, 0, 3], "connected; refused at what it took; connected as at first");
 }
 
 /// A peer may close the connection instead of refusing a version. It gets asked at others, and one that only had to

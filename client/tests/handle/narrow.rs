@@ -6,7 +6,7 @@ use krafka::consumer::AutoOffsetReset;
 use krafka::testing::{FakeCluster, Profile};
 use krafka::{KrafkaError, ProtocolErrorKind, Record};
 use krafka_protocol::api::api_versions::{ApiVersion, SupportedFeatureKey};
-use krafka_protocol::{AnyResponse, ApiKey, ApiVersionsResponse};
+use krafka_protocol::{AnyResponse, ApiKey, ApiVersionsResponse, ErrorCode};
 
 use super::{assert_says, client};
 
@@ -108,6 +108,33 @@ async fn an_error_instead_of_versions_is_told_with_its_code() {
 
         assert_says(&error, &[&fake.bootstrap(), "ApiVersions", said]);
     }
+}
+
+/// AV-04: a broker in trouble may be well again. Nobody gives up that has time left: neither who writes, nor who reads.
+#[tokio::test(start_paused = true)]
+async fn an_error_instead_of_versions_may_pass() {
+    let fake = FakeCluster::builder().nodes(3).topic("orders", 3).group_initial_rebalance_delay(Duration::ZERO);
+    let fake = fake.start_on_pipes();
+    let kafka = client(&fake).connect().await.expect("it is up");
+    let producer = kafka.producer().build().await.expect("valid");
+    let consumer = kafka.consumer("g").auto_offset_reset(AutoOffsetReset::Earliest).build().await.expect("valid");
+    consumer.subscribe(&["orders"]).await.expect("valid");
+    producer.send(Record::new("orders", "tea")).await.expect("it is up");
+    consumer.recv().await.expect("it is up");
+
+    fake.when(ApiKey::ApiVersions).forever().reply_error(ErrorCode::UNKNOWN_SERVER_ERROR);
+    fake.nodes().into_iter().for_each(|node| fake.disconnect(node));
+    let sent = producer.enqueue(Record::new("orders", "coffee")).await.expect("there is room");
+    for _ in 0..20 {
+        assert!(consumer.poll(SECOND).await.expect("it has time").is_empty());
+    }
+    let failed = kafka.metrics().connections.failed;
+    assert!((20..1_000).contains(&failed), "{failed} attempts in 20 s");
+    fake.clear_faults();
+
+    sent.await.expect("it is well");
+    let record = consumer.recv().await.expect("it is well");
+    assert_eq!(record.value.as_deref(), Some(&b"coffee"[..]));
 }
 
 /// AV-13: the whole list, or parts of it, make no sense.

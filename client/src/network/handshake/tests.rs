@@ -1,5 +1,7 @@
 //! The handshake by script: each answer is encoded as a broker would, in the version that was asked.
 
+use std::error::Error;
+
 use krafka_protocol::api::api_versions::ApiVersion;
 use krafka_protocol::frame::encode_response;
 use krafka_protocol::script::Script;
@@ -246,18 +248,50 @@ fn version_zero_refused_is_the_end() {
     );
 }
 
-/// AV-04.
+/// The broker's code that a handshake failed with which may succeed the next time.
+fn passing(script: &mut Test) -> ErrorCode {
+    let error = failure(script);
+    assert!(matches!(error, KrafkaError::Network(_)) && error.is_retriable(), "{error:?}");
+    match error.source().and_then(|source| source.downcast_ref()) {
+        Some(KrafkaError::Broker { code, .. }) if error.to_string().contains(&code.to_string()) => *code,
+        other => panic!("{error}: {other:?}"),
+    }
+}
+
+/// AV-04: such as a broker in trouble; another attempt may find it well.
 #[test]
 fn another_code_is_passed_on() {
-    handshake(
-        || None,
-        |script| {
-            answer(script, ApiKey::ApiVersions, MAX, &advertised(ErrorCode::INVALID_REQUEST, Vec::new()));
+    for code in [ErrorCode::INVALID_REQUEST, ErrorCode::UNKNOWN_SERVER_ERROR, ErrorCode(9_999)] {
+        handshake(
+            || None,
+            |script| {
+                answer(script, ApiKey::ApiVersions, MAX, &advertised(code, Vec::new()));
 
-            let error = failure(script);
-            assert!(matches!(error, KrafkaError::Broker { code: ErrorCode::INVALID_REQUEST, .. }), "{error:?}");
-        },
-    );
+                assert_eq!(passing(script), code);
+            },
+        );
+    }
+}
+
+/// Nor has a broker in trouble said anything of the mechanism, or of the credentials.
+#[test]
+fn a_broker_in_trouble_refuses_no_login() {
+    let code = ErrorCode::UNKNOWN_SERVER_ERROR;
+    plain(|script| {
+        answer_versions(script, MAX);
+        let troubled = SaslHandshakeResponse { error_code: code.0, ..SaslHandshakeResponse::default() };
+        answer(script, ApiKey::SaslHandshake, 1, &troubled);
+
+        assert_eq!(passing(script), code);
+    });
+    plain(|script| {
+        answer_versions(script, MAX);
+        answer(script, ApiKey::SaslHandshake, 1, &SaslHandshakeResponse::default());
+        let troubled = SaslAuthenticateResponse { error_code: code.0, ..SaslAuthenticateResponse::default() };
+        answer(script, ApiKey::SaslAuthenticate, 2, &troubled);
+
+        assert_eq!(passing(script), code);
+    });
 }
 
 /// AV-13.
