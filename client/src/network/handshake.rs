@@ -79,6 +79,8 @@ pub(crate) struct Handshake {
     cluster_id: Option<Str>,
     opening: Opening,
     step: Step,
+    /// The version of ApiVersions that was refused last.
+    refused: Option<i16>,
     /// The version of ApiVersions that was answered in the end.
     taken: Option<i16>,
     versions: Versions,
@@ -120,7 +122,7 @@ impl Handshake {
     fn idle(node: Node, client_id: Arc<str>, exchange: Option<Exchange>, versions: Versions) -> Self {
         let (cluster_id, opening) = (None, Opening::Highest);
         let (step, correlation_id, actions) = (Step::Done, -1, VecDeque::new());
-        let (taken, is_renewal) = (None, false);
+        let (refused, taken, is_renewal) = (None, None, false);
         Self {
             node,
             client_id,
@@ -129,6 +131,7 @@ impl Handshake {
             cluster_id,
             opening,
             step,
+            refused,
             taken,
             versions,
             correlation_id,
@@ -203,7 +206,8 @@ impl Handshake {
                     Opening::Known(version) => sent == version,
                     Opening::Highest | Opening::LowestAlone => false,
                 };
-                if is_low && better > sent {
+                // What it has refused is not asked again, though it is offered: that would go on for ever.
+                if is_low && better > sent && self.refused.is_none_or(|refused| better < refused) {
                     return self.ask_versions(better);
                 }
                 self.taken = Some(sent);
@@ -233,6 +237,7 @@ impl Handshake {
     fn versions_refused(&mut self, sent: i16, refusal: &ApiVersionsResponse) {
         let range = refusal.api_keys.iter().find(|api| api.api_key == ApiKey::ApiVersions as i16);
         let retry = range.map_or(0, |range| range.max_version.min(API_VERSIONS_MAX));
+        self.refused = Some(sent);
         // A hint that is not lower than what was refused would be refused again, for ever.
         if retry < sent && retry >= API_VERSIONS_MIN {
             self.ask_versions(retry);

@@ -169,6 +169,29 @@ fn begun_at_the_lowest_it_goes_on_with_what_is_offered() {
     );
 }
 
+/// It offers a version, and refuses it: what it answered to is what it takes, however it is begun with.
+#[test]
+fn what_is_offered_and_refused_is_not_asked_again() {
+    for opening in [Opening::Lowest, Opening::Known(0)] {
+        opened(
+            opening,
+            || None,
+            |script| {
+                assert_eq!(sent(script).1, 0);
+                answer_versions(script, 0);
+                assert_eq!(sent(script).1, 4);
+
+                refuse_versions(script, Vec::new());
+                assert_eq!(sent(script).1, 0);
+                answer_versions(script, 0);
+
+                assert!(matches!(script.actions()[..], [Action::Finish { .. }]), "{opening:?}");
+                assert_eq!(script.machine().taken_version(), Some(0));
+            },
+        );
+    }
+}
+
 #[test]
 fn begun_at_the_lowest_alone_it_stays_there() {
     opened(
