@@ -10,6 +10,7 @@
 //! ```
 
 mod answering;
+mod idle;
 #[cfg(test)]
 mod laws;
 mod network;
@@ -144,7 +145,7 @@ impl Machine for Cluster {
         self.advance(now);
         match input {
             Input::Opened { connection, node, listener, subject } => {
-                self.opened(connection, Connection::new(node, listener, subject), now);
+                self.opened(connection, Connection::new(node, listener, subject, now), now);
             }
             Input::Received { connection, frame } => self.set_out(connection, Arrival::Frame(frame), now),
             Input::Closed { connection } => self.set_out(connection, Arrival::End, now),
@@ -225,13 +226,18 @@ impl Cluster {
             self.actions.push_back(if is_up { Action::Reset { connection } } else { Action::Close { connection } });
             return;
         }
+        let has_room = self.state.takes_connections(node);
         self.network.opened(connection, node);
         let previous = self.state.connections.insert(connection, open);
         assert!(previous.is_none(), "a connection's id is never used twice");
+        if !has_room {
+            return self.close(connection, now);
+        }
         // One that is never read from is throttled for ever.
         if opening.black_hole || opening.delay.is_some() {
             self.mute(connection);
         }
+        self.watch_traffic(connection, now);
         if let Some(wait) = self.state.quotas.connect(node, CLIENT_ADDRESS, now) {
             self.mute(connection);
             self.state.set_timer(now, wait, Timer::HangUp(connection));
@@ -290,6 +296,7 @@ impl Cluster {
                     }
                 }
                 Timer::HangUp(connection) => self.close(connection, now),
+                Timer::Idle(connection) => self.look_for_traffic(connection, now),
                 Timer::ShrinkIsr { topic, partition } => self.state.shrink_isr(topic, partition, now),
                 Timer::Maintain(task) => self.state.maintain(task, now),
                 Timer::Share(timer) => groups::share::timer_fired(&mut self.state, &timer, now),

@@ -4,6 +4,7 @@
 //! the writer. A throttled connection stays muted for the time that the answer told the client.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use bytes::Bytes;
 use krafka_protocol::Str;
@@ -13,6 +14,7 @@ use crate::context::RequestId;
 use crate::listeners::SecurityProtocol;
 use crate::security::principal::Principal;
 use crate::security::sasl;
+use crate::timers::TimerId;
 
 /// A connection, its unread requests, and what it told about itself.
 #[derive(Clone, Debug)]
@@ -27,6 +29,10 @@ pub(crate) struct Connection {
     pub(crate) current: Option<RequestId>,
     /// Whether the connection is muted after a throttled answer.
     pub(crate) throttled: bool,
+    /// When something came or went the last time.
+    pub(crate) active: Instant,
+    /// Goes off when that is too long ago.
+    pub(crate) idle_timer: Option<TimerId>,
     /// The client's software and its version, from its ApiVersions request.
     pub(crate) software: Option<(Str, Str)>,
     /// Whether another cluster has taken the place of the one that the client connected to.
@@ -38,7 +44,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(node: i32, listener: SecurityProtocol, subject: Option<Str>) -> Self {
+    pub(crate) fn new(node: i32, listener: SecurityProtocol, subject: Option<Str>, now: Instant) -> Self {
         let sasl = if listener.is_sasl() { sasl::Session::Greeting } else { sasl::Session::Open };
         Self {
             node,
@@ -47,6 +53,8 @@ impl Connection {
             inbox: VecDeque::new(),
             current: None,
             throttled: false,
+            active: now,
+            idle_timer: None,
             software: None,
             is_of_former_cluster: false,
             kept: Vec::new(),
@@ -61,6 +69,11 @@ impl Connection {
             (sasl::Session::Open, Some(subject)) => Principal::user(subject.clone()),
             _ => Principal::anonymous(),
         }
+    }
+
+    /// Whether the client is somebody, or need not be.
+    pub(crate) fn is_entered(&self) -> bool {
+        matches!(self.sasl, sasl::Session::Open | sasl::Session::Done(_))
     }
 
     /// Whether the next request may be looked at.

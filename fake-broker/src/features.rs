@@ -160,9 +160,10 @@ impl State {
         self.feature(name).map_or(0, |feature| self.features.level(&feature))
     }
 
-    /// Whether a feature is not switched off. What had no feature yet, as KIP-848 in Kafka 3.9, cannot be.
+    /// Whether a feature is not switched off. What had no feature yet, as KIP-848 in Kafka 3.9, cannot be; but the
+    /// protocol for which it stands may be left out of the brokers' files.
     pub(crate) fn is_on(&self, name: &str) -> bool {
-        self.feature(name).is_none_or(|feature| self.features.level(&feature) > 0)
+        !self.config.is_left_out(name) && self.feature(name).is_none_or(|feature| self.features.level(&feature) > 0)
     }
 
     /// Changes the level of a feature, and does what follows from it.

@@ -54,6 +54,7 @@ mod handlers;
 mod history;
 mod java;
 mod json_words;
+mod limits;
 mod links;
 mod listeners;
 mod log;

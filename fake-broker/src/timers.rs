@@ -45,6 +45,8 @@ pub(crate) enum Timer {
         /// The partition's index.
         partition: i32,
     },
+    /// Close a connection on which nothing came or went for long enough.
+    Idle(ConnectionId),
     /// Delete or compact what is in logs.
     Maintain(maintenance::Task),
     /// Something inside a group, or the search for groups that nobody uses.

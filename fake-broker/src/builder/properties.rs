@@ -11,11 +11,15 @@ use super::FakeClusterBuilder;
 use crate::config::MigrationPolicy;
 use crate::configs::broker;
 use crate::faults::KafkaVersion;
+use crate::limits::{self, MAX_REQUEST_BYTES};
 use crate::operations::MAX_PARTITIONS;
 use crate::security::principal::Principal;
 
 /// Why a setting is refused, in words.
 type Refused = String;
+
+/// What groups can speak.
+const PROTOCOLS: [&str; 4] = ["classic", "consumer", "share", "streams"];
 
 /// Settings of Kafka that a cluster here has from somewhere else, and from where.
 const ELSEWHERE: &[(&[&str], &str)] = &[
@@ -47,6 +51,39 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["log.dir", "log.dirs", "metadata.log.dir", "remote.log.storage.system.enable"],
         "each node has two disks in memory, and nothing behind them",
     ),
+    (
+        &["max.connections", "max.connection.creation.rate", "max.connections.per.ip.overrides"],
+        "max.connections.per.ip bounds connections, and quotas of `connection_creation_rate` do",
+    ),
+    (
+        &[
+            "auto.leader.rebalance.enable",
+            "leader.imbalance.check.interval.seconds",
+            "leader.imbalance.per.broker.percentage",
+        ],
+        "leaders stay where they are until nodes go or somebody asks for elections",
+    ),
+    (
+        &[
+            "quota.window.num",
+            "quota.window.size.seconds",
+            "controller.quota.window.num",
+            "controller.quota.window.size.seconds",
+        ],
+        "quotas are measured as they are by default",
+    ),
+    (&["transaction.partition.verification.enable"], "partitions of transactions are always verified"),
+    (&["group.share.enable"], "the feature share.version says whether there are share groups"),
+    (
+        &[
+            "alter.config.policy.class.name",
+            "client.quota.callback.class",
+            "create.topic.policy.class.name",
+            "principal.builder.class",
+            "security.providers",
+        ],
+        "there are no plugins written in Java",
+    ),
     (&["authorizer.class.name"], "`FakeClusterBuilder::authorizer` sets one, which the program always has"),
     (
         &["sasl.enabled.mechanisms"],
@@ -70,7 +107,8 @@ impl FakeClusterBuilder {
     /// # Errors
     ///
     /// In words, if no broker of Kafka 3.9 to 4.4 has such a config, or it cannot have that value; or if it is one that
-    /// would act on nothing, as the nodes, their addresses and their disks are made otherwise here.
+    /// would act on nothing, as the nodes, their addresses and their disks are made otherwise here. What only tunes the
+    /// inside of a broker (threads, buffers, files) changes nothing, and is told of.
     pub fn property(mut self, name: &str, value: &str) -> Result<Self, Refused> {
         if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name)) {
             return Err(format!("{name} acts on nothing here: {instead}"));
@@ -124,6 +162,47 @@ impl FakeClusterBuilder {
             "max.incremental.fetch.session.cache.slots" => {
                 let slots: u32 = parse(name, value)?;
                 config.fetch_session_slots = i32::try_from(slots).map_err(|e| refused(name, value, e))? as usize;
+            }
+            "delegation.token.expiry.check.interval.ms" => config.logins.tokens.sweep_ms = positive(name, value)?,
+            "delegation.token.expiry.time.ms" => config.logins.tokens.renew_ms = positive(name, value)?,
+            "delegation.token.max.lifetime.ms" => config.logins.tokens.max_lifetime_ms = positive(name, value)?,
+            "group.consumer.assignors" => {
+                for name in value.split(',') {
+                    limits::assignor(name.trim())
+                        .ok_or_else(|| refused("group.consumer.assignors", value, "there are uniform and range"))?;
+                }
+                config.properties.insert(Str::from(name), Str::from(value));
+            }
+            "group.coordinator.rebalance.protocols" => {
+                let names: Vec<_> = value.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+                if let Some(other) = names.iter().find(|name| !PROTOCOLS.contains(&name.as_str())) {
+                    return Err(refused(name, value, format!("there is no protocol '{other}'")));
+                }
+                if !names.iter().any(|name| name == "classic") {
+                    return Err(refused(name, value, "Disabling the 'classic' protocol is not supported."));
+                }
+                config.properties.insert(Str::from(name), Str::from(value));
+            }
+            "socket.request.max.bytes" | "sasl.server.max.receive.size" => {
+                let bytes: u32 = positive(name, value)?;
+                if bytes as usize > MAX_REQUEST_BYTES {
+                    return Err(refused(name, value, format!("a request has at most {MAX_REQUEST_BYTES} bytes here")));
+                }
+                config.properties.insert(Str::from(name), Str::from(value));
+            }
+            "fetch.max.bytes" => {
+                let bytes: i32 = parse(name, value)?;
+                if bytes < 1024 {
+                    return Err(refused(name, value, "Value must be at least 1024"));
+                }
+                config.properties.insert(Str::from(name), Str::from(value));
+            }
+            "group.share.max.size"
+            | "group.streams.max.size"
+            | "telemetry.max.bytes"
+            | "max.request.partition.size.limit" => {
+                positive::<i32>(name, value)?;
+                config.properties.insert(Str::from(name), Str::from(value));
             }
             "num.partitions" => config.default_partitions = positive(name, value)?,
             "offset.metadata.max.bytes" => config.offset_metadata_max_bytes = parse(name, value)?,

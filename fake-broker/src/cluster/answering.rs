@@ -183,6 +183,7 @@ impl Cluster {
         let kept = self.state.connections.get_mut(&connection).map(|open| std::mem::take(&mut open.kept));
         let kept = kept.unwrap_or_default();
         let frame = if kept.is_empty() { frame } else { join(kept.into_iter().map(|(_, kept)| kept).chain([frame])) };
+        self.note_traffic(connection, now);
         self.send(Action::Write { connection, frame }, now);
     }
 
@@ -246,6 +247,9 @@ impl Cluster {
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         let Some(open) = self.state.connections.remove(&connection) else { return };
         self.forget_replay(connection);
+        if let Some(timer) = open.idle_timer {
+            self.state.timers.cancel(timer);
+        }
         groups::share::close_connection(&mut self.state, open.node, connection);
         let Some(request) = open.current else { return };
         self.exchanges.remove(&request);

@@ -205,7 +205,9 @@ impl Cluster {
                 self.forget(connection);
             }
             Arrival::Frame(frame) => match self.state.connections.get_mut(&connection) {
+                Some(open) if frame.len() > self.state.config.max_bytes_from(open) => self.close(connection, now),
                 Some(open) => {
+                    open.active = now;
                     open.inbox.push_back(frame);
                     self.ready.push_back(connection);
                 }
@@ -281,7 +283,7 @@ impl Cluster {
         now: Instant,
     ) {
         if let Some(open) = self.state.connections.get(&connection) {
-            let mut copy = Connection::new(open.node, open.listener, open.subject.clone());
+            let mut copy = Connection::new(open.node, open.listener, open.subject.clone(), now);
             copy.sasl = open.sasl.clone();
             self.network.recorded.insert(request, Recorded { connection: copy, frame });
             self.state.set_timer(now, after, Timer::Redeliver(request));

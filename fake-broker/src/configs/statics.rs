@@ -29,6 +29,9 @@ impl Config {
             ("group.max.size", self.group_max_size.to_string()),
             ("offset.metadata.max.bytes", self.offset_metadata_max_bytes.to_string()),
             ("max.incremental.fetch.session.cache.slots", self.fetch_session_slots.to_string()),
+            ("delegation.token.max.lifetime.ms", self.logins.tokens.max_lifetime_ms.to_string()),
+            ("delegation.token.expiry.time.ms", self.logins.tokens.renew_ms.to_string()),
+            ("delegation.token.expiry.check.interval.ms", self.logins.tokens.sweep_ms.to_string()),
             ("transaction.two.phase.commit.enable", self.two_phase_commit.to_string()),
         ];
         self.write_authorizer();

@@ -49,7 +49,7 @@ impl Groups {
     /// A group of KIP-848.
     pub(crate) fn describe_consumer(&self, image: &Image<'_>, group_id: &Str) -> DescribedConsumerGroup {
         let missing = match self.groups.get(group_id) {
-            Some(Group::Consumer(group)) => return group.describe(group_id, image),
+            Some(Group::Consumer(group)) => return group.describe(group_id, image, &self.config),
             Some(_) => format!("Group {group_id} is not a consumer group."),
             None => format!("Group {group_id} not found."),
         };

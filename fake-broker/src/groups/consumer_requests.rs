@@ -26,7 +26,7 @@ impl Groups {
         request: &ConsumerGroupHeartbeatRequest,
         now: Instant,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
-        consumer::validate(request, caller.version, image)?;
+        consumer::validate(request, caller.version, image, &self.config.assignors())?;
         if request.member_epoch < 0 {
             return self.consumer_leave(image, request, now);
         }

@@ -31,6 +31,7 @@ use krafka_protocol::{AnyResponse, ErrorCode, Str, Uuid};
 
 use classic::ClassicGroup;
 use consumer::ConsumerGroup;
+pub(crate) use consumer::assignors::NAMES as ASSIGNORS;
 use desk::Desk;
 pub(crate) use desk::Refusal;
 pub(crate) use image::Image;
@@ -145,7 +146,8 @@ pub(crate) fn refusal(state: &State, cx: &Context, group: &Str) -> Option<ErrorC
 
 /// Whether a heartbeat makes sense by itself.
 pub(crate) fn is_sound(state: &State, cx: &Context, request: &ConsumerGroupHeartbeatRequest) -> bool {
-    consumer::validate(request, cx.version, &Image::of(&state.topics, &state.nodes, cx.node)).is_ok()
+    let image = Image::of(&state.topics, &state.nodes, cx.node);
+    consumer::validate(request, cx.version, &image, &state.config.assignors()).is_ok()
 }
 
 /// NOT_COORDINATOR on every node but one.
@@ -327,7 +329,7 @@ impl Groups {
     pub(crate) fn view(&self, image: &Image<'_>, group_id: &str) -> Option<GroupView> {
         match self.groups.get(group_id)? {
             Group::Classic(group) => Some(group.view()),
-            Group::Consumer(group) => Some(group.view(image)),
+            Group::Consumer(group) => Some(group.view(image, &self.config)),
             Group::Share(group) => Some(group.view(image)),
             Group::Streams(group) => Some(group.view(image)),
         }

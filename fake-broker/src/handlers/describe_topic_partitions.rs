@@ -13,9 +13,6 @@ use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::{self, Partition, Topic};
 
-/// The most partitions of one answer: Kafka's default of `max.request.partition.size.limit`.
-const MAX_PARTITIONS: i32 = 2_000;
-
 pub(crate) fn handle(
     state: &State,
     cx: &Context,
@@ -41,7 +38,9 @@ pub(crate) fn handle(
         return Outcome::Reply(failed(request, ErrorCode::UNKNOWN_SERVER_ERROR));
     }
 
-    let mut room = usize::try_from(request.response_partition_limit.clamp(1, MAX_PARTITIONS)).unwrap_or(1);
+    let mut room =
+        usize::try_from(request.response_partition_limit.clamp(1, state.config.described_partitions().max(1)))
+            .unwrap_or(1);
     let mut response = DescribeTopicPartitionsResponse::default();
     for name in names {
         if let Some(code) = cx.topic_error(state, Operation::Describe, &name) {

@@ -26,8 +26,6 @@ use crate::security::acls::Operation;
 use crate::state::State;
 use crate::topics::{Partition, Topic, TopicSettings};
 
-/// Kafka's default of `fetch.max.bytes`, which bounds what a request may ask for.
-const FETCH_MAX_BYTES: i32 = 55 * 1024 * 1024;
 /// The first version whose answers have batches; before it, messages of format 1, and before version 2, of format 0.
 const BATCH_VERSION: i16 = 4;
 /// The first version whose answers may have zstd (KIP-110).
@@ -86,7 +84,7 @@ pub(crate) fn handle(state: &mut State, cx: &Context, request: &FetchRequest) ->
         Err(code) => return Outcome::Reply(failed(code)),
     };
 
-    let max_bytes = request.max_bytes.clamp(0, FETCH_MAX_BYTES).min(state.quotas.max_fetch_bytes(cx));
+    let max_bytes = request.max_bytes.clamp(0, state.config.fetch_max_bytes()).min(state.quotas.max_fetch_bytes(cx));
     let mut waiting = Waiting {
         session,
         readable: wanted.len(),

@@ -4,7 +4,7 @@ use krafka_protocol::{ErrorCode, GetTelemetrySubscriptionsRequest, GetTelemetryS
 
 use crate::context::{Context, Outcome};
 use crate::state::State;
-use crate::telemetry::{CODECS, MAX_BYTES};
+use crate::telemetry::CODECS;
 
 pub(crate) fn handle(
     state: &mut State,
@@ -25,7 +25,7 @@ pub(crate) fn handle(
         subscription_id: subscription.id,
         accepted_compression_types: CODECS.iter().map(|&codec| codec as i8).collect(),
         push_interval_ms: i32::try_from(subscription.interval.as_millis()).unwrap_or(i32::MAX),
-        telemetry_max_bytes: i32::try_from(MAX_BYTES).unwrap_or(i32::MAX),
+        telemetry_max_bytes: state.config.telemetry_max_bytes(),
         delta_temporality: true,
         requested_metrics: subscription.metrics,
         ..GetTelemetrySubscriptionsResponse::default()

@@ -27,7 +27,7 @@ fn take(state: &mut State, cx: &Context, request: &PushTelemetryRequest) -> Resu
     let subscription = state.telemetry_subscription(cx, client_instance_id);
     let named = request.subscription_id;
     state.push_telemetry(client_instance_id, &subscription, named, request.terminating, cx.now)?;
-    let payload = telemetry::payload(request)?;
+    let payload = telemetry::payload(request, state.config.telemetry_max_bytes())?;
     let metrics = otlp::decode(&payload);
     state.telemetry.keep(TelemetryPush {
         node: cx.node,

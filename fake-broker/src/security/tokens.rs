@@ -57,16 +57,26 @@ pub(crate) struct Tokens {
     /// What HMACs are made with: Kafka's `delegation.token.secret.key`. There are no tokens without.
     pub(crate) secret: Option<Str>,
     by_id: BTreeMap<Str, Token>,
-    max_lifetime_ms: i64,
-    renew_ms: i64,
+    /// Kafka's `delegation.token.max.lifetime.ms`.
+    pub(crate) max_lifetime_ms: i64,
+    /// Kafka's `delegation.token.expiry.time.ms`.
+    pub(crate) renew_ms: i64,
+    /// How often those that have ended are forgotten: Kafka's `delegation.token.expiry.check.interval.ms`.
+    pub(crate) sweep_ms: i64,
     /// When those that have ended were forgotten the last time.
     swept_ms: Option<i64>,
 }
 
 impl Default for Tokens {
     fn default() -> Self {
-        let (max_lifetime_ms, renew_ms) = (MAX_LIFETIME_MS, RENEW_MS);
-        Self { secret: None, by_id: BTreeMap::new(), max_lifetime_ms, renew_ms, swept_ms: None }
+        Self {
+            secret: None,
+            by_id: BTreeMap::new(),
+            max_lifetime_ms: MAX_LIFETIME_MS,
+            renew_ms: RENEW_MS,
+            sweep_ms: SWEEP_MS,
+            swept_ms: None,
+        }
     }
 }
 
@@ -143,10 +153,10 @@ impl Tokens {
         Ok(token.expires_ms)
     }
 
-    /// Forgets tokens that have ended, if an hour has passed since that was done the last time.
+    /// Forgets tokens that have ended, if it is time for that again.
     pub(crate) fn sweep(&mut self, now_ms: i64) {
         let swept_ms = *self.swept_ms.get_or_insert(now_ms);
-        let last_ms = now_ms - (now_ms - swept_ms).rem_euclid(SWEEP_MS);
+        let last_ms = now_ms - (now_ms - swept_ms).rem_euclid(self.sweep_ms);
         if last_ms > swept_ms {
             self.by_id.retain(|_, token| !token.has_ended(last_ms));
             self.swept_ms = Some(last_ms);

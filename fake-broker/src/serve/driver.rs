@@ -13,10 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::{Order, Port, Shared};
 use crate::cluster::Input;
 use crate::context::ConnectionId;
-
-/// The largest request: Kafka's default of `socket.request.max.bytes`. A length beyond it, like the first letters of an
-/// HTTP request, closes the connection.
-const MAX_REQUEST_BYTES: usize = 100 * 1024 * 1024;
+use crate::limits::MAX_REQUEST_BYTES;
 
 /// How much is read from a connection at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -210,6 +207,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     fn cut(&mut self) -> io::Result<Option<Bytes>> {
         let Some(prefix) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(i32::from_be_bytes(*prefix)).unwrap_or(usize::MAX);
+        // The first letters of an HTTP request are such a length.
         if length > MAX_REQUEST_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the length of a request is absurd"));
         }

@@ -23,8 +23,6 @@ pub(crate) mod otlp;
 
 pub use otlp::{Metric, MetricKind, MetricPoint};
 
-/// The most bytes that one push may have: Kafka's default of `telemetry.max.bytes`.
-pub(crate) const MAX_BYTES: usize = 1_048_576;
 /// How often a client asks for its subscription if it has none.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
 /// How many clients are known at once, as in Kafka; the one that was silent for longest is forgotten.
@@ -217,11 +215,11 @@ impl State {
 /// # Errors
 ///
 /// If its codec is not one that clients are told of, it is too large, or it does not decompress.
-pub(crate) fn payload(request: &PushTelemetryRequest) -> Result<Bytes, ErrorCode> {
+pub(crate) fn payload(request: &PushTelemetryRequest, max_bytes: i32) -> Result<Bytes, ErrorCode> {
     let mut codecs = CODECS.into_iter().chain([Compression::None]);
     let codec = codecs.find(|&codec| codec as i8 == request.compression_type);
     let codec = codec.ok_or(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE)?;
-    if request.metrics.len() > MAX_BYTES {
+    if i32::try_from(request.metrics.len()).is_ok_and(|len| len > max_bytes) {
         return Err(ErrorCode::TELEMETRY_TOO_LARGE);
     }
     match codec {

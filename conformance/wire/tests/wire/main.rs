@@ -10,6 +10,7 @@ mod admin;
 mod agreement;
 mod assignment_intervals;
 mod authorization;
+mod bounds;
 mod broker_configs;
 mod byzantine;
 mod cleaning;

@@ -15,7 +15,7 @@ use krafka_protocol::api::offset_fetch::{
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use crate::member::Member;
-use crate::target::{Target, Topic, Wire, on_fake, run};
+use crate::target::{Target, Topic, Wire, on_fake, patient, run};
 
 /// The newest version that names topics, and the first that has their ids.
 const BY_NAME: i16 = 9;
@@ -285,7 +285,7 @@ fn offsets_go_with_their_topic() {
 #[test]
 fn offsets_expire_and_the_group_with_them() {
     let builder = FakeCluster::builder().topic("t", 2).offsets_retention(Duration::from_secs(3600));
-    on_fake(builder, async |target, fake| {
+    on_fake(patient(builder), async |target, fake| {
         let group = target.fresh("group");
         let mut wire = target.coordinator(&group).await;
         let topic = Topic { name: Str::from("t"), id: Uuid::ZERO };
@@ -309,7 +309,7 @@ fn offsets_expire_and_the_group_with_them() {
 #[test]
 fn offsets_of_a_group_with_members_do_not_expire() {
     let builder = FakeCluster::builder().topic("t", 1).offsets_retention(Duration::from_secs(3600));
-    on_fake(builder, async |target, fake| {
+    on_fake(patient(builder), async |target, fake| {
         let group = target.fresh("group");
         let mut member = Member { session: Duration::from_secs(1800), ..Member::new(&target, &group).await };
         let topic = Topic { name: Str::from("t"), id: Uuid::ZERO };
@@ -336,7 +336,7 @@ fn offsets_of_a_group_with_members_do_not_expire() {
 #[test]
 fn offsets_of_topics_that_a_group_reads_do_not_expire() {
     let builder = FakeCluster::builder().topic("t", 1).topic("u", 1).offsets_retention(Duration::from_secs(3600));
-    on_fake(builder, async |target, fake| {
+    on_fake(patient(builder), async |target, fake| {
         let group = target.fresh("group");
         let name = Str::from("t");
         let member = Member::consumer(&target, &group, &[&name]).await;

@@ -34,7 +34,7 @@ const BOOTSTRAP_SASL: &str = "KRAFKA_BOOTSTRAP_SASL";
 /// The environment variable that names a broker which looks after its logs every few hundred milliseconds:
 /// `log.retention.check.interval.ms`, `log.cleaner.backoff.ms` and `log.initial.task.delay.ms` are short. It also has
 /// `unstable.api.versions.enable`.
-const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
+pub(crate) const BOOTSTRAP_BRISK: &str = "KRAFKA_BOOTSTRAP_BRISK";
 
 /// The environment variable that says which Kafka the fake looks like.
 const AS_VERSION: &str = "KRAFKA_AS_VERSION";
@@ -183,6 +183,11 @@ pub(crate) fn on_fake(builder: FakeClusterBuilder, test: impl AsyncFnOnce(Target
             test(target, fake).await;
         });
     });
+}
+
+/// A fake on whose connections one may say nothing for hours.
+pub(crate) fn patient(builder: FakeClusterBuilder) -> FakeClusterBuilder {
+    builder.property("connections.max.idle.ms", "-1").expect("a setting of Kafka")
 }
 
 /// Settings as CreateTopics takes them.

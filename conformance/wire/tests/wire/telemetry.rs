@@ -36,7 +36,7 @@ async fn configure(wire: &mut Wire, name: &Str, configs: &[(&str, Option<&str>)]
 }
 
 /// Asks one client instance of its own, which no other test is, to report what a producer counts.
-async fn subscribe(target: &Target, wire: &mut Wire) -> (Str, Uuid) {
+pub(crate) async fn subscribe(target: &Target, wire: &mut Wire) -> (Str, Uuid) {
     let instance = get(wire, Uuid::ZERO).await.client_instance_id;
     let name = target.fresh("subscription");
     let only = format!("client_instance_id={instance}");
@@ -50,16 +50,16 @@ async fn subscribe(target: &Target, wire: &mut Wire) -> (Str, Uuid) {
     (name, instance)
 }
 
-async fn unsubscribe(wire: &mut Wire, name: &Str) {
+pub(crate) async fn unsubscribe(wire: &mut Wire, name: &Str) {
     configure(wire, name, &[("interval.ms", None), ("metrics", None), ("match", None)]).await;
 }
 
-async fn get(wire: &mut Wire, client_instance_id: Uuid) -> GetTelemetrySubscriptionsResponse {
+pub(crate) async fn get(wire: &mut Wire, client_instance_id: Uuid) -> GetTelemetrySubscriptionsResponse {
     wire.call(GetTelemetrySubscriptionsRequest { client_instance_id }, 0).await
 }
 
 /// Pushes uncompressed bytes.
-fn push(client_instance_id: Uuid, subscription_id: i32, metrics: &[u8]) -> PushTelemetryRequest {
+pub(crate) fn push(client_instance_id: Uuid, subscription_id: i32, metrics: &[u8]) -> PushTelemetryRequest {
     PushTelemetryRequest {
         client_instance_id,
         subscription_id,
@@ -69,7 +69,7 @@ fn push(client_instance_id: Uuid, subscription_id: i32, metrics: &[u8]) -> PushT
     }
 }
 
-async fn pushed(wire: &mut Wire, request: PushTelemetryRequest) -> &'static str {
+pub(crate) async fn pushed(wire: &mut Wire, request: PushTelemetryRequest) -> &'static str {
     error(wire.call(request, 0).await.error_code)
 }
 

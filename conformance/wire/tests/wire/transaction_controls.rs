@@ -6,7 +6,7 @@ use krafka_fake_broker::{FakeCluster, KafkaVersion, TransactionState};
 use krafka_protocol::api::init_producer_id::InitProducerIdRequest;
 use krafka_protocol::{ErrorCode, Str};
 
-use crate::target::{Target, on_fake};
+use crate::target::{Target, on_fake, patient};
 use crate::transactional::{END, PLAIN_END, PLAIN_PRODUCE, PRODUCE, Producer, committed_values, read};
 
 fn state(fake: &FakeCluster, producer: &Producer) -> TransactionState {
@@ -23,7 +23,7 @@ async fn find_again(target: &Target, producer: &mut Producer) {
 /// Fake only: markers are held by hand; `failovers` does it by stopping a leader.
 #[test]
 fn held_markers_keep_the_transaction_near_its_end() {
-    on_fake(FakeCluster::builder(), async |target, fake| {
+    on_fake(patient(FakeCluster::builder()), async |target, fake| {
         let topic = target.topic(1).await;
         let mut producer = Producer::new(&target).await;
         fake.hold_markers(&producer.name);
@@ -221,7 +221,7 @@ fn markers_carry_the_epoch_of_their_coordinator() {
 #[test]
 fn forgotten_id_is_known_to_nobody() {
     let expiration = Duration::from_secs(24 * 3_600);
-    on_fake(FakeCluster::builder().transactional_id_expiration(expiration), async |target, fake| {
+    on_fake(patient(FakeCluster::builder().transactional_id_expiration(expiration)), async |target, fake| {
         let topic = target.topic(1).await;
         let mut idle = Producer::new(&target).await;
         tokio::time::sleep(expiration / 2).await;
@@ -249,7 +249,7 @@ fn forgotten_id_is_known_to_nobody() {
 #[test]
 fn silent_producer_is_forgotten() {
     let expiration = Duration::from_secs(3_600);
-    on_fake(FakeCluster::builder().producer_id_expiration(expiration), async |target, _| {
+    on_fake(patient(FakeCluster::builder().producer_id_expiration(expiration)), async |target, _| {
         let topic = target.topic(1).await;
         let mut wire = target.connect().await;
         let request = InitProducerIdRequest { transactional_id: None, ..InitProducerIdRequest::default() };

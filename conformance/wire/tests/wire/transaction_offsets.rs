@@ -19,7 +19,7 @@ use krafka_protocol::api::txn_offset_commit::{
 };
 use krafka_protocol::{ErrorCode, Str};
 
-use crate::target::{Target, Topic, Wire, on_fake, run};
+use crate::target::{Target, Topic, Wire, on_fake, patient, run};
 use crate::transactional::{ADD, END, PLAIN_END, Producer};
 
 /// Versions of the request for producers that announce their offsets, and for those that need not.
@@ -283,7 +283,7 @@ fn deleted_offset_does_not_come_back_with_a_transaction() {
 fn offset_in_a_transaction_does_not_expire() {
     let retention = Duration::from_secs(3600);
     let builder = FakeCluster::builder().offsets_retention(retention).transaction_max_timeout(retention * 10);
-    on_fake(builder, async |target, fake| {
+    on_fake(patient(builder), async |target, fake| {
         let mut group = Group::new(&target).await;
         let mut producer = Producer::with_timeout(&target, 36_000_000).await;
         assert_eq!(group.commit_plainly(3).await, "NONE");

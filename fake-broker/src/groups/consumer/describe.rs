@@ -11,19 +11,20 @@ use krafka_protocol::{Str, Uuid};
 use super::ConsumerGroup;
 use super::classic_side::CONSUMER;
 use super::member::{Member, Partitions, partitions_of};
+use crate::config::Config;
 use crate::faults::KafkaVersion;
 use crate::groups::image::Image;
 use crate::groups::view::{GroupKind, GroupView, MemberView};
 
 impl ConsumerGroup {
     /// The group in the answer to ConsumerGroupDescribe.
-    pub(in crate::groups) fn describe(&self, group_id: &Str, image: &Image<'_>) -> DescribedGroup {
+    pub(in crate::groups) fn describe(&self, group_id: &Str, image: &Image<'_>, config: &Config) -> DescribedGroup {
         DescribedGroup {
             group_id: group_id.clone(),
             group_state: Str::from_static(self.state().name()),
             group_epoch: self.epoch,
             assignment_epoch: self.target_epoch,
-            assignor_name: self.preferred_assignor(),
+            assignor_name: self.preferred_assignor(config),
             members: self.members.values().map(|member| self.describe_member(member, image)).collect(),
             ..DescribedGroup::default()
         }
@@ -37,7 +38,7 @@ impl ConsumerGroup {
     }
 
     /// The group as a test sees it.
-    pub(in crate::groups) fn view(&self, image: &Image<'_>) -> GroupView {
+    pub(in crate::groups) fn view(&self, image: &Image<'_>, config: &Config) -> GroupView {
         let members = self.members.values().map(|member| MemberView {
             id: member.id.clone(),
             instance_id: member.instance_id.clone(),
@@ -55,7 +56,7 @@ impl ConsumerGroup {
             state: self.state(),
             generation: self.epoch,
             protocol_type: Some(Str::from_static(CONSUMER)),
-            protocol: Some(self.preferred_assignor()),
+            protocol: Some(self.preferred_assignor(config)),
             leader: None,
             members: members.collect(),
         }

@@ -35,7 +35,7 @@ impl ConsumerGroup {
         let owned = request.topic_partitions.as_deref();
         let Admitted { before, replaces } = self.admit(request, id, desk)?;
         self.check_expression(&before, request.subscribed_topic_regex.as_ref())?;
-        let assignor_before = self.preferred_assignor();
+        let assignor_before = self.preferred_assignor(desk.config);
 
         let mut member = before.clone();
         member.update(request, caller);
@@ -44,7 +44,7 @@ impl ConsumerGroup {
         self.put(member, replaces.as_ref());
         let expression = self.expression_changed(before.regex(), &id, desk);
         let has_other_assignor =
-            desk.image.version >= KafkaVersion::V4_4 && self.preferred_assignor() != assignor_before;
+            desk.image.version >= KafkaVersion::V4_4 && self.preferred_assignor(desk.config) != assignor_before;
         let is_other = self.epoch == 0 || has_other_topics || has_other_assignor || expression == Change::Resolved;
         self.raise_epoch(is_other, desk);
         self.assign(desk);

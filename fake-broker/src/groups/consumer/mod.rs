@@ -38,6 +38,7 @@ use super::desk::{Desk, Refusal};
 use super::image::TopicMetadata;
 use super::view::GroupState;
 use super::{CommitScope, Committer};
+use crate::config::Config;
 use crate::faults::KafkaVersion;
 use crate::java;
 
@@ -232,7 +233,7 @@ impl ConsumerGroup {
 
     /// The assignor that most members name, of several the first in the order of Kafka's map; the default, if none
     /// does.
-    fn preferred_assignor(&self) -> Str {
+    fn preferred_assignor(&self, config: &Config) -> Str {
         let mut votes: BTreeMap<&Str, usize> = BTreeMap::new();
         for name in self.members.values().filter_map(|member| member.assignor.as_ref()) {
             *votes.entry(name).or_default() += 1;
@@ -240,7 +241,7 @@ impl ConsumerGroup {
         let most = votes.values().copied().max();
         let votes = java::in_hash_order(votes.into_iter().collect(), |(name, _)| java::hash(name));
         let winner = votes.into_iter().find(|(_, count)| Some(*count) == most).map(|(name, _)| name.clone());
-        winner.unwrap_or(Str::from_static(assignors::NAMES[0]))
+        winner.unwrap_or_else(|| config.default_assignor())
     }
 
     /// Computes the targets anew if the epoch has gone up, unless the last ones are too young for that.
@@ -257,7 +258,7 @@ impl ConsumerGroup {
             let target = self.targets.get(id).cloned().unwrap_or_default();
             problem.members.insert(id.clone(), Subscriber { instance_id: member.instance_id.clone(), topics, target });
         }
-        self.targets = assignors::assign(&self.preferred_assignor(), &problem);
+        self.targets = assignors::assign(&self.preferred_assignor(desk.config), &problem);
         self.target_epoch = self.epoch;
         self.assigned_at = Some(desk.now);
     }

@@ -3,16 +3,16 @@
 use krafka_protocol::ErrorCode;
 use krafka_protocol::api::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
 
-use super::assignors;
 use crate::faults::KafkaVersion;
 use crate::groups::desk::Refusal;
 use crate::groups::image::Image;
 
-/// Checks a request by itself.
+/// Checks a request by itself, where these assignors are to be had.
 pub(in crate::groups) fn validate(
     request: &ConsumerGroupHeartbeatRequest,
     version: i16,
     image: &Image<'_>,
+    supported: &[&str],
 ) -> Result<(), Refusal> {
     let invalid = |message: &str| Err(Refusal::new(ErrorCode::INVALID_REQUEST, message));
     let is_blank = |text: &str| text.trim().is_empty();
@@ -54,9 +54,9 @@ pub(in crate::groups) fn validate(
         _ => {}
     }
     match &request.server_assignor {
-        Some(name) if !assignors::NAMES.contains(&&**name) => Err(Refusal::new(
+        Some(name) if !supported.contains(&&**name) => Err(Refusal::new(
             ErrorCode::UNSUPPORTED_ASSIGNOR,
-            format!("ServerAssignor {name} is not supported. Supported assignors: {}.", assignors::NAMES.join(", ")),
+            format!("ServerAssignor {name} is not supported. Supported assignors: {}.", supported.join(", ")),
         )),
         _ => Ok(()),
     }

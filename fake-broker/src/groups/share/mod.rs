@@ -52,9 +52,6 @@ use crate::words::words;
 /// What a heartbeat is answered with: the member's epoch, and its partitions if it is to be told.
 pub(crate) type Told = (i32, Option<BTreeSet<(Uuid, i32)>>);
 
-/// How many members a share group may have: Kafka's default of `group.share.max.size`.
-const MAX_SIZE: usize = 200;
-
 /// Somebody has had a record of a share partition for long enough.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(ShareKey);
@@ -147,7 +144,7 @@ pub(crate) fn heartbeat(
         return Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Share group {group_id} not found.")));
     }
     let known = known.unwrap_or(&empty);
-    known.check(group_id, beat, MAX_SIZE)?;
+    known.check(group_id, beat, state.config.share_group_max_size())?;
     let exists = |name: Str| {
         let topic = state.topics.by_name(&name)?;
         Some((name, (topic.id, topic.partitions.len())))

@@ -99,6 +99,11 @@ pub(crate) fn heartbeat(
     let mut group = known.cloned().unwrap_or_else(StreamsGroup::new);
     let written = group.written(id);
     let owned = owned(request);
+    let max_size = state.config.streams_group_max_size();
+    if is_joining && !group.members.contains_key(id) && group.members.len() >= max_size {
+        let reason = format!("The streams group has reached its maximum capacity of {max_size} members.");
+        return Err(Refusal::new(ErrorCode::GROUP_MAX_SIZE_REACHED, reason));
+    }
     find_member(&mut group, request)?;
     group.check(group_id, id, request.member_epoch, owned.as_ref())?;
     if let Some(tags) = &request.client_tags {

@@ -44,7 +44,7 @@ pub(super) fn pushes(fake: &FakeCluster, request: &Request) -> Result<Reply, Rep
 /// Shows in a request that pushes what it says, in place of how many bytes that takes.
 pub(super) fn explain(request: &AnyRequest, shown: &mut Value) {
     if let Some(push) = request.downcast_ref::<PushTelemetryRequest>() {
-        let payload = telemetry::payload(push).ok();
+        let payload = telemetry::payload(push, i32::MAX).ok();
         let decoded = payload.and_then(|payload| otlp::decode(&payload));
         shown["metrics"] = decoded.map_or_else(|| bytes(&push.metrics), |metrics| metrics.iter().map(metric).collect());
     }

@@ -13,7 +13,7 @@ use krafka_protocol::{Str, Uuid};
 use super::member::Partitions;
 
 /// The names of Kafka's default assignors, the first of which is the one for members that name none.
-pub(in crate::groups) const NAMES: [&str; 2] = ["uniform", "range"];
+pub(crate) const NAMES: [&str; 2] = ["uniform", "range"];
 
 /// A member as an assignor sees it.
 #[derive(Clone, Debug)]
