@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use krafka_protocol::frame::{self, Frame};
-use krafka_protocol::{AnyResponse, ErrorCode};
+use krafka_protocol::{AnyResponse, ApiVersionsResponse, ErrorCode};
 
 use super::{Action, Cluster, Exchange};
 use crate::context::{ConnectionId, Outcome, RequestId};
@@ -119,7 +119,8 @@ impl Cluster {
         }
         let Some(response) = exchange.response.take() else { return };
         let connection = exchange.cx.connection;
-        let version = exchange.verdict.layout.unwrap_or(exchange.cx.version);
+        let own = if is_first_word(&response) { 0 } else { exchange.cx.version };
+        let version = exchange.verdict.layout.unwrap_or(own);
         let api = exchange.cx.key.name();
         let frame = match encode(&response, exchange, version) {
             Ok(frame) => frame,
@@ -257,6 +258,12 @@ impl Cluster {
             self.state.timers.cancel(timer);
         }
     }
+}
+
+/// Whether an answer tells a client that it has to speak otherwise, which every client must be able to read (KIP-511).
+fn is_first_word(response: &AnyResponse) -> bool {
+    let versions = response.downcast_ref::<ApiVersionsResponse>();
+    versions.is_some_and(|versions| versions.error_code == ErrorCode::UNSUPPORTED_VERSION.0)
 }
 
 /// Writes an answer; one that is to look like another version's has the header of the version that was asked for.

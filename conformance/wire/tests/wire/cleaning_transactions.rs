@@ -7,6 +7,7 @@ use krafka_protocol::records::Stamp;
 use krafka_protocol::{Bytes, ErrorCode};
 
 use crate::cleaning::{batches, compacted, keyed, plain, told};
+use crate::configs::{SET, TOPIC, change, refusal};
 use crate::records::{time, written};
 use crate::target::{Target, Topic, Wire, run_on_brisk};
 use crate::transactional::{PLAIN_END, PLAIN_PRODUCE, Producer, produce_request, read};
@@ -70,6 +71,12 @@ impl Table {
         panic!("the log is {:?}", self.data().await);
     }
 
+    /// Lets the log of [`held_table`] be cleaned, all of it in one go.
+    async fn release(&mut self) {
+        let now = vec![change("min.compaction.lag.ms", SET, Some("0"))];
+        assert_eq!(refusal(&mut self.wire, TOPIC, &self.topic.name, now).await.0, "NONE");
+    }
+
     /// Has the log of [`bare_mark`] cleaned at least this often: what is written replaces what was written before,
     /// and each replacement is waited for.
     async fn clean_rounds(&mut self, rounds: i64) {
@@ -95,12 +102,18 @@ async fn table(target: &Target, settings: &[(&str, &str)]) -> Table {
     Table { topic, wire, producer, timestamp: time() + 60_000, sequence: 0 }
 }
 
+/// One whose log is not cleaned before that is allowed: in the middle of what is written, it would be cleaned twice.
+async fn held_table(target: &Target, settings: &[(&str, &str)]) -> Table {
+    let hold = ("min.compaction.lag.ms", "3600000");
+    table(target, &[settings, &[hold]].concat()).await
+}
+
 /// KIP-534. Neither does what was aborted count as the last of its key, nor does it stay; its mark stays for as long as
 /// a reader may be on the way to it.
 #[test]
 fn aborted_records_go_and_their_mark_stays() {
     run_on_brisk(async |target| {
-        let mut table = table(&target, &[]).await;
+        let mut table = held_table(&target, &[]).await;
         table.write(&[("k1", Some("kept")), ("k2", Some("old"))]).await;
         table.producer.finish(PLAIN_END, true).await;
         table.write(&[("k1", Some("aborted")), ("k2", None)]).await;
@@ -109,6 +122,7 @@ fn aborted_records_go_and_their_mark_stays() {
         table.producer.finish(PLAIN_END, true).await;
         table.dirt("k9", "x").await;
 
+        table.release().await;
         table.until(&["0 k1=kept", "6 k2=new", "8 k9=x"]).await;
 
         assert_eq!(table.marks().await, [(2, false), (5, false), (7, false)]);
@@ -164,12 +178,13 @@ fn mark_of_an_aborted_transaction_goes_after_its_horizon() {
 /// A log that was cleaned once: a transaction that was aborted has left its mark at offset 1 and nothing else, and is
 /// not known yet to have left nothing. Nothing is dirty, so that it stays like that until more is written.
 async fn bare_mark(target: &Target, delete_retention_ms: &str) -> Table {
-    let mut table = table(target, &[("delete.retention.ms", delete_retention_ms)]).await;
+    let mut table = held_table(target, &[("delete.retention.ms", delete_retention_ms)]).await;
     table.write(&[("k1", Some("aborted"))]).await;
     table.producer.finish(PLAIN_END, false).await;
     table.write(&[("k2", Some("kept"))]).await;
     table.producer.finish(PLAIN_END, true).await;
     table.dirt("k9", "4").await;
+    table.release().await;
     table.until(&["2 k2=kept", "4 k9=4"]).await;
     assert_eq!(table.marks().await, [(1, false), (3, false)]);
     table

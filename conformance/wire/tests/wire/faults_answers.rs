@@ -9,7 +9,7 @@ use krafka_protocol::api::create_topics::{CreatableTopic, CreateTopicsRequest};
 use krafka_protocol::api::find_coordinator::FindCoordinatorRequest;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataRequestTopic};
 use krafka_protocol::api::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
-use krafka_protocol::{ApiKey, ErrorCode, HeartbeatRequest, MetadataResponse, Str};
+use krafka_protocol::{ApiKey, ApiVersionsRequest, ErrorCode, HeartbeatRequest, MetadataResponse, Str};
 
 use crate::producers::batch;
 use crate::target::{Target, Wire, on_fake};
@@ -29,6 +29,27 @@ fn produce(acks: i16) -> ProduceRequest {
     let partition_data = vec![partition(0), partition(1)];
     let topic = TopicProduceData { name: "orders".into(), partition_data, ..TopicProduceData::default() };
     ProduceRequest { acks, timeout_ms: 1_000, topic_data: vec![topic], ..ProduceRequest::default() }
+}
+
+/// AV-02: who asks for too much is answered in version 0, which everybody reads, also when a rule says that it was too
+/// much.
+#[test]
+fn versions_that_are_refused_are_refused_in_version_0() {
+    run(async |target, fake| {
+        let mut wire = target.connect().await;
+        fake.when(ApiKey::ApiVersions).times(2).reply_error(ErrorCode::UNSUPPORTED_VERSION);
+        fake.when(ApiKey::ApiVersions).reply_error(ErrorCode::INVALID_REQUEST);
+        for version in [4, 0] {
+            wire.send(ApiVersionsRequest::default(), version).await;
+            let refused = wire.receive::<ApiVersionsRequest>(0).await;
+            assert_eq!(ErrorCode(refused.error_code), ErrorCode::UNSUPPORTED_VERSION);
+        }
+
+        let other = wire.call(ApiVersionsRequest::default(), 4).await;
+
+        assert_eq!(ErrorCode(other.error_code), ErrorCode::INVALID_REQUEST, "others are read in the version asked for");
+        assert_eq!(wire.call(ApiVersionsRequest::default(), 0).await.error_code, 0);
+    });
 }
 
 /// BY-12, MD-13.

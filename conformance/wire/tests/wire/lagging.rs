@@ -304,21 +304,31 @@ fn crash_elects_a_replica_out_of_sync_only_where_that_is_allowed() {
 #[test]
 fn latest_offset_is_not_available_before_the_high_watermark_is() {
     run_on_mortals(async |target, nodes| {
-        let topic = target.topic_on(&ALL).await;
-        let (mut first, mut wire) = (target.node(1).await, target.node(2).await);
-        nodes.pause(3).await;
-        written_by_the_leader(&mut first, &topic, &["a"]).await;
-        lead_by_the_second(&mut first, &mut wire, &topic).await;
-        let mut codes = Vec::new();
-        for (version, timestamp) in [(4, -1), (5, -1), (5, 0), (7, -3), (5, -2)] {
-            let partition = ListOffsetsPartition { timestamp, ..ListOffsetsPartition::default() };
-            let asked = ListOffsetsTopic { name: topic.name.clone(), partitions: vec![partition] };
-            let request = ListOffsetsRequest { replica_id: -1, topics: vec![asked], ..ListOffsetsRequest::default() };
-            codes.push(error(wire.call(request, version).await.topics.remove(0).partitions.remove(0).error_code));
-        }
-
         let late = "OFFSET_NOT_AVAILABLE";
-        assert_eq!(codes, ["LEADER_NOT_AVAILABLE", late, late, late, "NONE"]);
+        for attempt in 1..=5 {
+            let topic = target.topic_on(&ALL).await;
+            let (mut first, mut wire) = (target.node(1).await, target.node(2).await);
+            comes(vec![1, 2, 3], async || in_sync(&mut wire, &topic).await).await;
+            nodes.pause(3).await;
+            written_by_the_leader(&mut first, &topic, &["a"]).await;
+            lead_by_the_second(&mut first, &mut wire, &topic).await;
+            let mut codes = Vec::new();
+            for (version, timestamp) in [(4, -1), (5, -1), (5, 0), (7, -3), (5, -2)] {
+                let partition = ListOffsetsPartition { timestamp, ..ListOffsetsPartition::default() };
+                let asked = ListOffsetsTopic { name: topic.name.clone(), partitions: vec![partition] };
+                let topics = vec![asked];
+                let request = ListOffsetsRequest { replica_id: -1, topics, ..ListOffsetsRequest::default() };
+                codes.push(error(wire.call(request, version).await.topics.remove(0).partitions.remove(0).error_code));
+            }
+
+            let expected = ["LEADER_NOT_AVAILABLE", late, late, late, "NONE"];
+            // The third is given up on within three seconds, and on a busy machine that may be before anybody asks.
+            if codes == expected {
+                return;
+            }
+            assert!(attempt < 5, "{codes:?}");
+            nodes.resume(3).await;
+        }
     });
 }
 
