@@ -216,6 +216,24 @@ mod tests {
         quotas.set(&entity, &"producer_byte_rate".into(), Some(value));
     }
 
+    /// KIP-612: who is sent away has not come, so that no number of attempts keeps anybody out for longer.
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    #[test]
+    fn connections_that_are_refused_do_not_count() {
+        let mut quotas = Quotas::default();
+        let everybody = Entity { ip: Some(None), ..Entity::default() };
+        quotas.set(&everybody, &"connection_creation_rate".into(), Some(1.0));
+        let begun = Instant::now();
+        let mut served_at = |second| {
+            let now = begun + Duration::from_secs(second);
+            (0..50).filter(|_| quotas.connect(1, "10.0.0.1", now).is_none()).count()
+        };
+
+        let served: Vec<_> = (0..=11).map(&mut served_at).collect();
+
+        assert_eq!(served, [10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10]);
+    }
+
     #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
     #[test]
     fn names_come_before_defaults_and_both_before_one() {
