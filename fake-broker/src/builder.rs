@@ -1,6 +1,7 @@
 //! Describes a cluster before it runs: nodes, topics, settings; then builds it, with or without a shell.
 
 mod check;
+mod elsewhere;
 mod groups;
 mod properties;
 mod security;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use krafka_protocol::Str;
 
 use super::FakeClusterBuilder;
+use super::elsewhere::ELSEWHERE;
 use crate::config::MigrationPolicy;
 use crate::configs::broker;
 use crate::faults::KafkaVersion;
@@ -18,78 +19,12 @@ use crate::security::principal::Principal;
 /// Why a setting is refused, in words.
 type Refused = String;
 
+/// Settings that brokers have and do not list: those of the authorizer, and one that Kafka keeps for its own tests.
+const UNLISTED: [&str; 3] =
+    ["allow.everyone.if.no.acl.found", "super.users", "group.consumer.regex.refresh.interval.ms"];
+
 /// What groups can speak.
 const PROTOCOLS: [&str; 4] = ["classic", "consumer", "share", "streams"];
-
-/// Settings of Kafka that a cluster here has from somewhere else, and from where.
-const ELSEWHERE: &[(&[&str], &str)] = &[
-    (
-        &["node.id", "broker.id", "broker.id.generation.enable", "reserved.broker.max.id"],
-        "nodes are numbered from 1 on",
-    ),
-    (
-        &[
-            "listeners",
-            "advertised.listeners",
-            "listener.security.protocol.map",
-            "inter.broker.listener.name",
-            "security.inter.broker.protocol",
-        ],
-        "`FakeClusterBuilder::listener` opens listeners, and --sasl and --tls of the program do",
-    ),
-    (&["broker.rack"], "`FakeClusterBuilder::racks` and --racks of the program set the racks of all nodes"),
-    (
-        &[
-            "process.roles",
-            "controller.listener.names",
-            "controller.quorum.voters",
-            "controller.quorum.bootstrap.servers",
-        ],
-        "every node is a broker and a controller",
-    ),
-    (
-        &["log.dir", "log.dirs", "metadata.log.dir", "remote.log.storage.system.enable"],
-        "each node has two disks in memory, and nothing behind them",
-    ),
-    (
-        &["max.connections", "max.connection.creation.rate", "max.connections.per.ip.overrides"],
-        "max.connections.per.ip bounds connections, and quotas of `connection_creation_rate` do",
-    ),
-    (
-        &[
-            "auto.leader.rebalance.enable",
-            "leader.imbalance.check.interval.seconds",
-            "leader.imbalance.per.broker.percentage",
-        ],
-        "leaders stay where they are until nodes go or somebody asks for elections",
-    ),
-    (
-        &[
-            "quota.window.num",
-            "quota.window.size.seconds",
-            "controller.quota.window.num",
-            "controller.quota.window.size.seconds",
-        ],
-        "quotas are measured as they are by default",
-    ),
-    (&["transaction.partition.verification.enable"], "partitions of transactions are always verified"),
-    (&["group.share.enable"], "the feature share.version says whether there are share groups"),
-    (
-        &[
-            "alter.config.policy.class.name",
-            "client.quota.callback.class",
-            "create.topic.policy.class.name",
-            "principal.builder.class",
-            "security.providers",
-        ],
-        "there are no plugins written in Java",
-    ),
-    (&["authorizer.class.name"], "`FakeClusterBuilder::authorizer` sets one, which the program always has"),
-    (
-        &["sasl.enabled.mechanisms"],
-        "`FakeClusterBuilder::sasl_mechanism` sets them, and --sasl and --oauthbearer of the program do",
-    ),
-];
 
 impl FakeClusterBuilder {
     /// Sets a config of all brokers by Kafka's name of it: through the method that is there for it, or else as
@@ -113,6 +48,7 @@ impl FakeClusterBuilder {
         if let Some((_, instead)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name)) {
             return Err(format!("{name} acts on nothing here: {instead}"));
         }
+        check(name, value)?;
         let config = &mut self.config;
         match name {
             "allow.everyone.if.no.acl.found" => config.acls.allow_everyone_if_no_acl_found = parse(name, value)?,
@@ -128,11 +64,11 @@ impl FakeClusterBuilder {
                 config.group_consumer_assignment_interval = millis(name, value)?;
             }
             "group.consumer.heartbeat.interval.ms" => {
-                config.group_consumer_heartbeat_interval = some_millis(name, value)?;
+                config.group_consumer_heartbeat_interval = millis(name, value)?;
             }
-            "group.consumer.max.size" => config.group_consumer_max_size = positive::<i32>(name, value)? as usize,
+            "group.consumer.max.size" => config.group_consumer_max_size = parse::<i32>(name, value)? as usize,
             "group.consumer.migration.policy" => {
-                let policy = match value {
+                let policy = match &*value.to_ascii_lowercase() {
                     "disabled" => MigrationPolicy::Disabled,
                     "upgrade" => MigrationPolicy::Upgrade,
                     "downgrade" => MigrationPolicy::Downgrade,
@@ -142,78 +78,30 @@ impl FakeClusterBuilder {
                 config.group_consumer_migration_policy = Some(policy);
             }
             "group.consumer.regex.refresh.interval.ms" => {
-                config.group_consumer_regex_refresh_interval = some_millis(name, value)?;
+                config.group_consumer_regex_refresh_interval = Duration::from_millis(positive(name, value)?);
             }
-            "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = some_millis(name, value)?,
+            "group.consumer.session.timeout.ms" => config.group_consumer_session_timeout = millis(name, value)?,
             "group.initial.rebalance.delay.ms" => config.group_initial_rebalance_delay = millis(name, value)?,
             "group.max.session.timeout.ms" => config.group_max_session_timeout = millis(name, value)?,
-            "group.max.size" => config.group_max_size = positive::<i32>(name, value)? as usize,
+            "group.max.size" => config.group_max_size = parse::<i32>(name, value)? as usize,
             "group.min.session.timeout.ms" => config.group_min_session_timeout = millis(name, value)?,
-            "group.share.max.share.sessions" => config.share_session_slots = positive::<i32>(name, value)? as usize,
-            "offsets.topic.num.partitions"
-            | "transaction.state.log.num.partitions"
-            | "share.coordinator.state.topic.num.partitions" => {
-                let partitions: i32 = positive(name, value)?;
-                if partitions > MAX_PARTITIONS {
-                    return Err(refused(name, value, format!("a topic has at most {MAX_PARTITIONS} partitions here")));
-                }
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
+            "group.share.max.share.sessions" => config.share_session_slots = parse::<i32>(name, value)? as usize,
             "max.incremental.fetch.session.cache.slots" => {
-                let slots: u32 = parse(name, value)?;
-                config.fetch_session_slots = i32::try_from(slots).map_err(|e| refused(name, value, e))? as usize;
+                config.fetch_session_slots = parse::<i32>(name, value)? as usize;
             }
-            "delegation.token.expiry.check.interval.ms" => config.logins.tokens.sweep_ms = positive(name, value)?,
-            "delegation.token.expiry.time.ms" => config.logins.tokens.renew_ms = positive(name, value)?,
-            "delegation.token.max.lifetime.ms" => config.logins.tokens.max_lifetime_ms = positive(name, value)?,
-            "group.consumer.assignors" => {
-                for name in value.split(',') {
-                    limits::assignor(name.trim())
-                        .ok_or_else(|| refused("group.consumer.assignors", value, "there are uniform and range"))?;
-                }
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
-            "group.coordinator.rebalance.protocols" => {
-                let names: Vec<_> = value.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
-                if let Some(other) = names.iter().find(|name| !PROTOCOLS.contains(&name.as_str())) {
-                    return Err(refused(name, value, format!("there is no protocol '{other}'")));
-                }
-                if !names.iter().any(|name| name == "classic") {
-                    return Err(refused(name, value, "Disabling the 'classic' protocol is not supported."));
-                }
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
-            "socket.request.max.bytes" | "sasl.server.max.receive.size" => {
-                let bytes: u32 = positive(name, value)?;
-                if bytes as usize > MAX_REQUEST_BYTES {
-                    return Err(refused(name, value, format!("a request has at most {MAX_REQUEST_BYTES} bytes here")));
-                }
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
-            "fetch.max.bytes" => {
-                let bytes: i32 = parse(name, value)?;
-                if bytes < 1024 {
-                    return Err(refused(name, value, "Value must be at least 1024"));
-                }
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
-            "group.share.max.size"
-            | "group.streams.max.size"
-            | "telemetry.max.bytes"
-            | "max.request.partition.size.limit" => {
-                positive::<i32>(name, value)?;
-                config.properties.insert(Str::from(name), Str::from(value));
-            }
-            "num.partitions" => config.default_partitions = positive(name, value)?,
+            "delegation.token.expiry.check.interval.ms" => config.logins.tokens.sweep_ms = parse(name, value)?,
+            "delegation.token.expiry.time.ms" => config.logins.tokens.renew_ms = parse(name, value)?,
+            "delegation.token.max.lifetime.ms" => config.logins.tokens.max_lifetime_ms = parse(name, value)?,
+            "num.partitions" => config.default_partitions = parse(name, value)?,
             "offset.metadata.max.bytes" => config.offset_metadata_max_bytes = parse(name, value)?,
             "offsets.retention.check.interval.ms" => {
-                config.offsets_retention_check_interval = some_millis(name, value)?;
+                config.offsets_retention_check_interval = millis(name, value)?;
             }
             "offsets.retention.minutes" => {
-                let minutes: u32 = positive(name, value)?;
+                let minutes: u32 = parse(name, value)?;
                 config.offsets_retention = Duration::from_secs(60 * u64::from(minutes));
             }
-            "producer.id.expiration.ms" => config.producer_id_expiration_ms = positive(name, value)?,
+            "producer.id.expiration.ms" => config.producer_id_expiration_ms = parse(name, value)?,
             "replica.selector.class" => {
                 config.rack_aware_replica_selector = value.ends_with("RackAwareReplicaSelector")
             }
@@ -224,19 +112,14 @@ impl FakeClusterBuilder {
                 }
             }
             "transaction.abort.timed.out.transaction.cleanup.interval.ms" => {
-                config.transaction_abort_interval = some_millis(name, value)?;
+                config.transaction_abort_interval = millis(name, value)?;
             }
-            "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = positive(name, value)?,
+            "transaction.max.timeout.ms" => config.transaction_max_timeout_ms = parse(name, value)?,
             "transaction.two.phase.commit.enable" => config.two_phase_commit = parse(name, value)?,
-            "transactional.id.expiration.ms" => config.transactional_id_expiration_ms = positive(name, value)?,
+            "transactional.id.expiration.ms" => config.transactional_id_expiration_ms = parse(name, value)?,
             "unstable.api.versions.enable" => config.unstable_api_versions = parse(name, value)?,
             _ => {
-                let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
-                let known = known.ok_or_else(|| format!("no broker has a config '{name}'"))?;
-                known.definition.check(value).map_err(|reason| refused(name, value, reason))?;
-                let number = value.trim().parse();
-                let checked = number.map_or(Ok(()), |number| broker::check_start(name, number));
-                checked.map_err(|reason| refused(name, value, reason))?;
+                check_here(name, value)?;
                 config.properties.insert(Str::from(name), Str::from(value));
             }
         }
@@ -250,6 +133,49 @@ impl FakeClusterBuilder {
     }
 }
 
+/// Checks a value as a broker does when it starts.
+fn check(name: &str, value: &str) -> Result<(), Refused> {
+    let known = KafkaVersion::ALL.into_iter().rev().find_map(|version| broker::find(name, version));
+    match known {
+        Some(known) => known.definition.check(value)?,
+        None if UNLISTED.contains(&name) => (),
+        None => return Err(format!("no broker has a config '{name}'")),
+    }
+    value.trim().parse().map_or(Ok(()), |number| broker::check_start(name, number))
+}
+
+/// Checks what Kafka would take, and this cluster cannot have.
+fn check_here(name: &str, value: &str) -> Result<(), Refused> {
+    match name {
+        "offsets.topic.num.partitions"
+        | "transaction.state.log.num.partitions"
+        | "share.coordinator.state.topic.num.partitions"
+            if parse::<i32>(name, value)? > MAX_PARTITIONS =>
+        {
+            Err(refused(name, value, format!("a topic has at most {MAX_PARTITIONS} partitions here")))
+        }
+        "socket.request.max.bytes" | "sasl.server.max.receive.size"
+            if !(1..=MAX_REQUEST_BYTES).contains(&parse(name, value)?) =>
+        {
+            Err(refused(name, value, format!("a request has 1 to {MAX_REQUEST_BYTES} bytes here")))
+        }
+        "group.consumer.assignors" if value.split(',').any(|name| limits::assignor(name.trim()).is_none()) => {
+            Err(refused(name, value, "there are uniform and range"))
+        }
+        "group.coordinator.rebalance.protocols" => {
+            let names: Vec<_> = value.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+            if let Some(other) = names.iter().find(|name| !PROTOCOLS.contains(&name.as_str())) {
+                Err(refused(name, value, format!("there is no protocol '{other}'")))
+            } else if !names.iter().any(|name| name == "classic") {
+                Err(refused(name, value, "Disabling the 'classic' protocol is not supported."))
+            } else {
+                Ok(())
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
 fn parse<T: FromStr>(name: &str, value: &str) -> Result<T, Refused>
 where
     T::Err: Display,
@@ -258,7 +184,7 @@ where
     value.trim().to_ascii_lowercase().parse().map_err(|error: T::Err| refused(name, value, error))
 }
 
-/// Reads a number where Kafka takes none below 1.
+/// Reads a number that is to be 1 or more, though the table has no bound of it.
 fn positive<T: FromStr + From<bool> + PartialOrd>(name: &str, value: &str) -> Result<T, Refused>
 where
     T::Err: Display,
@@ -269,10 +195,6 @@ where
 
 fn millis(name: &str, value: &str) -> Result<Duration, Refused> {
     parse(name, value).map(Duration::from_millis)
-}
-
-fn some_millis(name: &str, value: &str) -> Result<Duration, Refused> {
-    positive(name, value).map(Duration::from_millis)
 }
 
 fn refused(name: &str, value: &str, reason: impl Display) -> Refused {
@@ -303,15 +225,22 @@ mod tests {
     fn what_is_none_is_refused() {
         let refusals = [
             ("log.retention.our", "3", "no broker has a config 'log.retention.our'"),
-            ("num.partitions", "many", "num.partitions cannot be 'many': invalid digit found in string"),
-            ("num.partitions", "0", "num.partitions cannot be '0': Value must be at least 1"),
+            ("num.partitions", "many", "Invalid value many for configuration num.partitions: Not a number of type INT"),
+            ("num.partitions", "0", "Invalid value 0 for configuration num.partitions: Value must be at least 1"),
+            ("fetch.max.bytes", "1", "Invalid value 1 for configuration fetch.max.bytes: Value must be at least 1024"),
+            (
+                "compression.lz4.level",
+                "18",
+                "Invalid value 18 for configuration compression.lz4.level: Value must be no more than 17",
+            ),
+            (
+                "socket.request.max.bytes",
+                "2000000000",
+                "socket.request.max.bytes cannot be '2000000000': a request has 1 to 104857600 bytes here",
+            ),
             ("default.replication.factor", "-1", "default.replication.factor cannot be '-1': Value must be at least 1"),
             ("super.users", "alice", "super.users cannot be 'alice': a user is User:name"),
-            (
-                "log.roll.ms",
-                "0",
-                "log.roll.ms cannot be '0': requirement failed: log.roll.ms must be greater than or equal to 1",
-            ),
+            ("log.roll.ms", "0", "requirement failed: log.roll.ms must be greater than or equal to 1"),
             ("node.id", "7", "node.id acts on nothing here: nodes are numbered from 1 on"),
         ];
         for (name, value, words) in refusals {

@@ -1,7 +1,7 @@
 //! Every config that a broker has in Kafka 3.9 to 4.4: a table in a file beside this one.
 //!
 //! Its lines are what fresh brokers of 3.9.2, 4.0.2, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 answered to DescribeConfigs, and the
-//! bounds are those that they named when a value was out of them. Columns: name, first and last version, type, mode
+//! bounds are those of the validators in their `KafkaConfig`. Columns: name, first and last version, type, mode
 //! (`r` is set in the broker's file only; at run time, `b` is set for one broker, `l` for a listener of one, `c` for
 //! one broker or for all), whether it is secret, the least and the most (`~` is none), the default (`~` is null).
 //!

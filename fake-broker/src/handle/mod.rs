@@ -131,7 +131,10 @@ impl FakeCluster {
 
     /// Takes the connections of a node.
     fn listen(&self, listener: tcp::Listener) {
-        self.keep(tokio::spawn(tcp::accept(self.running.shared.clone(), listener)).abort_handle());
+        let port = listener.port;
+        let shared = self.running.shared.clone();
+        shared.listen(listener);
+        self.keep(tokio::spawn(tcp::accept(shared, port)).abort_handle());
     }
 
     pub(crate) fn spawn_timers(&self) {

@@ -7,11 +7,13 @@
 pub(crate) mod control;
 pub(crate) mod driver;
 pub(crate) mod pipe;
+mod sockets;
 pub(crate) mod tcp;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use krafka_protocol::frame::Frame;
 use krafka_protocol::{Machine, Str};
 use tokio::sync::{Notify, mpsc, watch};
 
+use self::sockets::Sockets;
 use crate::clock::Clock;
 use crate::cluster::{Action, Cluster, Input};
 use crate::context::ConnectionId;
@@ -32,7 +35,9 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
     /// Told when the machine's deadline came closer than the sleeping task knows.
     deadline_moved: Notify,
-    /// Counts the changes of who listens where, for those who listen on the ports.
+    /// Where the nodes listen, if they do on TCP.
+    sockets: Sockets,
+    /// Counts the changes of who listens where, for those who accept on the ports.
     nodes_changed: watch::Sender<u64>,
     /// Counts the steps of the machine, for those who wait for something to become so.
     steps: Hits,
@@ -85,6 +90,7 @@ impl Shared {
             core: Mutex::new(core),
             clock,
             deadline_moved: Notify::new(),
+            sockets: Sockets::default(),
             nodes_changed,
             steps: Hits::default(),
         })
@@ -159,6 +165,7 @@ impl Shared {
         core.ended = true;
         core.orders.clear();
         drop(core);
+        self.sockets.end();
         self.steps.end(Ending::ClusterEnded);
         self.nodes_changed.send_modify(|_| ());
     }
@@ -182,6 +189,26 @@ impl Shared {
         core.deadline.map(|deadline| deadline.saturating_duration_since(self.clock.now()))
     }
 
+    /// Listens on a node's socket, for as long as the node is there.
+    pub(crate) fn listen(&self, listener: tcp::Listener) {
+        self.sockets.add(listener);
+        self.settle_sockets();
+    }
+
+    /// Tries once more to listen where a node is to.
+    fn settle_sockets(&self) {
+        self.settle(&self.lock());
+    }
+
+    /// Listens where the nodes say that they are. A node that is at another port of 127.0.0.1 listens there.
+    fn settle(&self, core: &Core) {
+        let nodes = &core.cluster.state().nodes;
+        self.sockets.settle(|port| {
+            let number = *nodes.find(port.node)?.ports.get(&port.listener)?;
+            nodes.is_listening(port.node).then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, number)))
+        });
+    }
+
     fn hand_out(&self, core: &mut Core, now: Instant) {
         while let Some(action) = core.cluster.poll(now) {
             let (connection, order) = match action {
@@ -197,7 +224,10 @@ impl Shared {
             }
         }
         let changes = core.cluster.state().nodes.changes();
-        self.nodes_changed.send_if_modified(|known| std::mem::replace(known, changes) != changes);
+        if *self.nodes_changed.borrow() != changes {
+            self.settle(core);
+            self.nodes_changed.send_replace(changes);
+        }
         let deadline = core.cluster.deadline();
         if deadline.is_some_and(|deadline| core.deadline.is_none_or(|known| deadline < known)) {
             core.deadline = deadline;

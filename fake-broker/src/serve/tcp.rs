@@ -3,6 +3,7 @@
 //! A node that is down does not listen, so that clients are refused as by a machine whose process is gone. When it
 //! comes back it listens on the same port.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) port: Port,
-    socket: TcpListener,
-    address: SocketAddr,
+    pub(super) socket: TcpListener,
+    pub(super) address: SocketAddr,
 }
 
 impl Listener {
@@ -65,47 +66,24 @@ pub(crate) async fn bind_node(protocols: &Listeners, node: i32) -> io::Result<Ve
     Ok(listeners)
 }
 
-/// Accepts the connections of a node whenever it listens, for as long as it is awaited. A node that says that it is at
-/// another port of 127.0.0.1 listens there.
-pub(crate) async fn accept(shared: Arc<Shared>, listener: Listener) {
-    let port = listener.port;
-    let node = port.node;
-    let mut listener = Some(listener);
+/// Accepts the connections of a port whenever it listens, for as long as it is awaited.
+pub(crate) async fn accept(shared: Arc<Shared>, port: Port) {
     let mut changes = shared.nodes_changed.subscribe();
     loop {
-        let wanted = shared.look(|cluster| {
-            let nodes = &cluster.state().nodes;
-            let number = *nodes.find(node)?.ports.get(&port.listener)?;
-            nodes.is_listening(node).then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, number)))
-        });
-        listener = listener.filter(|open| Some(open.address) == wanted);
-        match (&listener, wanted) {
-            (Some(open), _) => tokio::select! {
-                // A node that went down stops to accept first.
-                biased;
-                changed = changes.changed() => if changed.is_err() { return },
-                accepted = open.socket.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        // Answers are small and awaited; Kafka sets the same.
-                        let _ = stream.set_nodelay(true);
-                        tokio::spawn(serve(shared.clone(), port, stream));
-                    }
-                    // Most likely there are no more file handles: the next one comes when a connection ends.
-                    Err(_) => tokio::time::sleep(RETRY_DELAY).await,
-                },
-            },
-            (None, Some(address)) => match Listener::bind(port, address).await {
-                Ok(open) => listener = Some(open),
-                Err(error) => {
-                    tracing::warn!(%error, node, "a node cannot listen on its port");
-                    tokio::time::sleep(RETRY_DELAY).await;
+        tokio::select! {
+            // A node that went down stops to accept first.
+            biased;
+            changed = changes.changed() => if changed.is_err() { return },
+            accepted = poll_fn(|context| shared.sockets.poll_accept(port, context)) => match accepted {
+                Ok(stream) => {
+                    // Answers are small and awaited; Kafka sets the same.
+                    let _ = stream.set_nodelay(true);
+                    tokio::spawn(serve(shared.clone(), port, stream));
                 }
+                // Most likely there are no more file handles: the next one comes when a connection ends.
+                Err(_) => tokio::time::sleep(RETRY_DELAY).await,
             },
-            (None, None) => {
-                if changes.changed().await.is_err() {
-                    return;
-                }
-            }
+            () = tokio::time::sleep(RETRY_DELAY), if shared.sockets.lacks(port) => shared.settle_sockets(),
         }
     }
 }
