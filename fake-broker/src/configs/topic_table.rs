@@ -17,6 +17,9 @@ const NEWEST: Era = (KafkaVersion::V4_4, KafkaVersion::V4_4);
 const FOR_EVER: &str = "9223372036854775807";
 const CODECS: &[&str] = &["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"];
 
+/// What fits in an array of Java's.
+const DECOMPRESSED: Rule = Between(1, 2_147_483_639);
+
 /// The config that Kafka tells of only where it is set.
 pub(crate) const HIDDEN: &str = "internal.segment.bytes";
 
@@ -71,9 +74,9 @@ pub(crate) const TOPIC: &[Definition] = &[
         "How long a tiered log stays on the broker; -2 means as long as `retention.ms`."),
     row("max.compaction.lag.ms", Long, FOR_EVER, AtLeast(1), Some("log.cleaner.max.compaction.lag.ms"), ALL,
         "After how long at most a record is compacted."),
-    row("max.decompressed.message.bytes", Int, "2147483639", AtLeast(1), Some("max.decompressed.message.bytes"),
+    row("max.decompressed.message.bytes", Int, "2147483639", DECOMPRESSED, Some("max.decompressed.message.bytes"),
         V4_2, "The most bytes that a batch may become when it is decompressed."),
-    row("max.decompressed.message.bytes", Int, "2147483639", AtLeast(1), Some("max.decompressed.message.bytes"),
+    row("max.decompressed.message.bytes", Int, "2147483639", DECOMPRESSED, Some("max.decompressed.message.bytes"),
         NEWEST, "The most bytes that a batch may become when it is decompressed."),
     row("max.message.bytes", Int, "1048588", AtLeast(0), Some("message.max.bytes"), ALL,
         "The most bytes that a batch may have, as it is sent."),

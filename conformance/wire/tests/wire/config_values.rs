@@ -51,6 +51,32 @@ fn refused_numbers_are_named_as_java_writes_them() {
     });
 }
 
+#[test]
+fn numbers_have_a_most() {
+    run(async |target| {
+        let topic = target.topic(1).await;
+        let mut wire = target.connect().await;
+        let told = describe(&mut wire, TOPIC, &topic.name).await;
+        let mosts = [
+            ("compression.lz4.level", 17),
+            ("compression.zstd.level", 22),
+            ("max.decompressed.message.bytes", 2_147_483_639),
+        ];
+        for (name, most) in mosts {
+            if told.configs.iter().all(|config| config.name != name) {
+                assert_eq!(name, "max.decompressed.message.bytes", "only this one is younger than 3.9");
+                continue;
+            }
+            let value = (most + 1).to_string();
+            let refused = refusal(&mut wire, TOPIC, &topic.name, vec![change(name, SET, Some(&value))]).await;
+            let words = format!("Invalid value {value} for configuration {name}: Value must be no more than {most}");
+            assert_eq!(refused, ("INVALID_CONFIG", words));
+            let taken = refusal(&mut wire, TOPIC, &topic.name, vec![change(name, SET, Some(&most.to_string()))]).await;
+            assert_eq!(taken, ("NONE", String::new()), "{name}");
+        }
+    });
+}
+
 /// Blanks around a value do not count, unless it is none of its type.
 #[test]
 fn refused_values_are_named_with_the_blanks_around_them() {
