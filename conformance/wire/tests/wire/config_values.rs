@@ -74,6 +74,12 @@ fn numbers_have_a_most() {
             let taken = refusal(&mut wire, TOPIC, &topic.name, vec![change(name, SET, Some(&most.to_string()))]).await;
             assert_eq!(taken, ("NONE", String::new()), "{name}");
         }
+
+        let node = crate::configs::node_of(&mut wire).await;
+        let name = "compression.lz4.level";
+        let refused = refusal(&mut wire, BROKER, &node, vec![change(name, SET, Some("18"))]).await;
+        let words = format!("Invalid value 18 for configuration {name}: Value must be no more than 17");
+        assert_eq!(refused, ("INVALID_REQUEST", words));
     });
 }
 

@@ -406,12 +406,6 @@ fn broker_configs_that_cannot_change_are_refused() {
             ),
             (
                 &*node,
-                change("compression.lz4.level", SET, Some("18")),
-                "INVALID_REQUEST",
-                "Invalid value 18 for configuration compression.lz4.level: Value must be no more than 17",
-            ),
-            (
-                &*node,
                 change("log.retention.ms", APPEND, Some("1")),
                 "INVALID_CONFIG",
                 "Config value append is not allowed for config key: log.retention.ms",
