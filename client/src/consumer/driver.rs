@@ -96,10 +96,11 @@ fn carry_out(
                 // Others wait for this connection, or for one in its place.
                 request.max_wait_ms = request.max_wait_ms.min(SHORT_WAIT_MS);
             }
-            let timeout = to.request_timeout + Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+            let max_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+            let timeout = to.request_timeout + max_wait;
             let answer = to.in_version(node, Lane::Fetch(to.owner), request, timeout, session::in_version).await;
             answer.iter().for_each(|answer| shared.counters.fetched(answer));
-            Input::Fetched { node, answer }
+            Input::Fetched { node, answer, max_wait }
         }),
         Action::EndSession { node, request } => work.start(async move {
             // Not on the fetch lane, where it would wait behind a long poll: a session is not tied to its connection.

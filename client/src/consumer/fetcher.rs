@@ -9,8 +9,9 @@
 //!                                        └──error──▶ backing off ──time──▶ idle
 //! ```
 //!
-//! An error never makes a tight loop: a failed request backs its broker off, a failed partition backs itself off, until
-//! time has passed or another broker leads it.
+//! Nothing makes a tight loop: a failed request backs its broker off, a failed partition backs itself off, until time
+//! has passed or another broker leads it; and a broker that answers again and again at once, and with nothing, is asked
+//! less and less often.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -85,8 +86,8 @@ pub(crate) struct Fetched {
 pub(crate) enum Input {
     /// Everything that can be fetched now, by leader, and how many bytes there is room for.
     Wanted { nodes: BTreeMap<i32, NodeWants>, room: usize },
-    /// A fetch has ended.
-    Answered { node: i32, answer: Result<FetchResponse, KrafkaError> },
+    /// A fetch has ended, which was sent with leave to hold back the answer for so long.
+    Answered { node: i32, answer: Result<FetchResponse, KrafkaError>, max_wait: Duration },
     /// The consumer closes, or gives up all partitions: sessions are ended at their brokers.
     Closed,
 }
@@ -155,15 +156,30 @@ struct Peer {
     not_before: Option<Instant>,
     /// How many answers in a row brought no records.
     barren: u32,
+    /// How many answers in a row brought nothing, and came at once all the same.
+    hasty: u32,
     /// Which partition comes first in a full request, so that none starves behind large neighbours.
     turn: usize,
 }
 
 #[derive(Debug)]
 struct InFlight {
+    since: Instant,
     sent: BTreeMap<(Str, i32), Want>,
     names: BTreeMap<Uuid, Str>,
     reserved: usize,
+}
+
+/// What an answer brought, the best of it last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Yield {
+    /// No records that lead on. That an offset is not there, or no longer, is asked about elsewhere, but is no news
+    /// when it comes again at once.
+    Nothing,
+    /// Errors of partitions, which back off by themselves.
+    Failures,
+    /// Records.
+    Progress,
 }
 
 /// A partition that failed, at one leader.
@@ -255,6 +271,7 @@ impl Fetcher {
                 peer.barren = 0;
             }
             peer.in_flight = Some(InFlight {
+                since: now,
                 names: partitions.iter().map(|want| (want.topic_id, want.topic.clone())).collect(),
                 reserved: partitions.len().saturating_mul(per_partition).min(most),
                 sent: partitions.into_iter().map(|want| ((want.topic.clone(), want.partition), want)).collect(),
@@ -263,7 +280,7 @@ impl Fetcher {
         }
     }
 
-    fn answered(&mut self, node: i32, answer: Result<FetchResponse, KrafkaError>, now: Instant) {
+    fn answered(&mut self, node: i32, answer: Result<FetchResponse, KrafkaError>, max_wait: Duration, now: Instant) {
         let Some(peer) = self.peers.get_mut(&node) else { return };
         let Some(sent) = peer.in_flight.take() else { return };
         let response = match answer {
@@ -285,7 +302,12 @@ impl Fetcher {
                 peer.failures = 0;
                 peer.not_before = None;
                 peer.barren = if has_records(&response) { 0 } else { peer.barren.saturating_add(1) };
-                self.take(node, sent, response, now);
+                let since = sent.since;
+                match self.take(node, sent, response, now) {
+                    Yield::Nothing => self.note_nothing(node, since, max_wait, now),
+                    Yield::Progress => self.peers.entry(node).or_default().hasty = 0,
+                    Yield::Failures => {}
+                }
             }
             // The first of these in a row costs a round trip only; should the broker go on so, we wait in between.
             ErrorCode::FETCH_SESSION_ID_NOT_FOUND => {
@@ -308,8 +330,27 @@ impl Fetcher {
         }
     }
 
+    /// A broker may answer before its time and with nothing, and has its reasons for it, such as a log that it cannot
+    /// read on from here: that costs no time. But who goes on so is asked less and less often, though never less than
+    /// a broker that takes all of its time.
+    fn note_nothing(&mut self, node: i32, since: Instant, max_wait: Duration, now: Instant) {
+        let backoff = self.config.backoff;
+        let peer = self.peers.entry(node).or_default();
+        let may_wait = self.config.min_bytes > 0;
+        if !may_wait || now.saturating_duration_since(since) >= backoff.base.min(max_wait / 2) {
+            peer.hasty = 0;
+            return;
+        }
+        if let Some(repeated) = peer.hasty.checked_sub(1) {
+            let delay = backoff.delay(repeated, &mut self.rng).min(max_wait);
+            peer.not_before = Some(since + delay);
+        }
+        peer.hasty = peer.hasty.saturating_add(1);
+    }
+
     /// Goes through a good answer's partitions. What was not asked for, or comes twice, is ignored.
-    fn take(&mut self, node: i32, mut sent: InFlight, response: FetchResponse, now: Instant) {
+    fn take(&mut self, node: i32, mut sent: InFlight, response: FetchResponse, now: Instant) -> Yield {
+        let mut all = Yield::Nothing;
         let mut stale = Vec::new();
         for topic in response.responses {
             let name =
@@ -320,7 +361,7 @@ impl Fetcher {
                 let code = ErrorCode(data.error_code);
                 if code.is_ok() {
                     self.penalties.remove(&want.claim.slot);
-                    self.records(&want, data);
+                    all = all.max(self.records(&want, data));
                 } else if code == ErrorCode::OFFSET_OUT_OF_RANGE {
                     self.actions.push_back(Action::OutOfRange { claim: want.claim, offset: want.position.offset });
                 } else {
@@ -332,6 +373,7 @@ impl Fetcher {
                         self.actions.push_back(Action::Report(Complaint(KrafkaError::broker(code, context))));
                     }
                     self.penalise(node, &want, now);
+                    all = all.max(Yield::Failures);
                     if !stale.contains(&name) {
                         stale.push(name.clone());
                     }
@@ -341,14 +383,15 @@ impl Fetcher {
         if !stale.is_empty() {
             self.actions.push_back(Action::Refresh { topics: stale });
         }
+        all
     }
 
-    fn records(&mut self, want: &Want, data: PartitionData) {
+    fn records(&mut self, want: &Want, data: PartitionData) -> Yield {
         let diverging = &data.diverging_epoch;
         if diverging.epoch >= 0 || diverging.end_offset >= 0 {
             let (epoch, end_offset) = (diverging.epoch, diverging.end_offset);
             self.actions.push_back(Action::Diverged { claim: want.claim, epoch, end_offset });
-            return;
+            return Yield::Nothing;
         }
         let records = data.records.unwrap_or_default();
         let next = chunk::end_of(&records, want.position);
@@ -359,6 +402,7 @@ impl Fetcher {
             records,
             high_watermark: data.high_watermark,
         }));
+        if next == want.position { Yield::Nothing } else { Yield::Progress }
     }
 
     fn refresh(&mut self, sent: &InFlight) {
@@ -420,10 +464,10 @@ impl Machine for Fetcher {
                 self.wanted = nodes;
                 self.room = room;
             }
-            Input::Answered { node, answer } => {
+            Input::Answered { node, answer, max_wait } => {
                 // What was wanted has been answered, or has moved: the next list tells.
                 self.wanted.remove(&node);
-                self.answered(node, answer, now);
+                self.answered(node, answer, max_wait, now);
             }
             Input::Closed => self.close(),
         }

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests ask for the virtual time to see how long something took")]
 
 mod meddler;
+mod nulls;
 mod session;
 
 use std::cell::Cell;

@@ -79,6 +79,8 @@ pub(crate) enum Input {
     Fetched {
         node: i32,
         answer: Result<FetchResponse, KrafkaError>,
+        /// For how long the broker could hold it back.
+        max_wait: Duration,
     },
     Listed {
         asked: Vec<reset::Want>,
@@ -486,7 +488,9 @@ impl Machine for Engine {
             Input::Unsubscribed(ticket) => self.unsubscribe(ticket),
             Input::Commit { ticket, offsets, deadline } => self.commit(ticket, offsets, deadline, now),
             Input::Close { ticket, deadline } => self.close(ticket, deadline),
-            Input::Fetched { node, answer } => self.fetcher.handle(fetcher::Input::Answered { node, answer }, now),
+            Input::Fetched { node, answer, max_wait } => {
+                self.fetcher.handle(fetcher::Input::Answered { node, answer, max_wait }, now);
+            }
             Input::Listed { asked, answer } => self.resetter.handle(reset::Input::Answered { asked, answer }, now),
             Input::Validated { asked, answer } => {
                 self.validator.handle(validate::Input::Answered { asked, answer }, now);

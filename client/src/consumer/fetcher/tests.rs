@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use krafka_protocol::api::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint};
+use krafka_protocol::records::{ControlRecord, assign_offsets};
 use krafka_protocol::script::Script;
 
 use super::*;
@@ -47,11 +48,15 @@ fn data(partition: i32, code: ErrorCode) -> PartitionData {
 fn answer(node: i32, partitions: Vec<PartitionData>) -> Input {
     let topic = FetchableTopicResponse { topic_id: Uuid([7; 16]), partitions, ..FetchableTopicResponse::default() };
     let response = FetchResponse { session_id: 5, responses: vec![topic], ..FetchResponse::default() };
-    Input::Answered { node, answer: Ok(response) }
+    Input::Answered { node, answer: Ok(response), max_wait: MS * 500 }
 }
 
 fn refusal(node: i32, code: ErrorCode) -> Input {
-    Input::Answered { node, answer: Ok(FetchResponse { error_code: code.0, ..FetchResponse::default() }) }
+    Input::Answered {
+        node,
+        answer: Ok(FetchResponse { error_code: code.0, ..FetchResponse::default() }),
+        max_wait: MS * 500,
+    }
 }
 
 /// What it does, each action in a word; a fetch with the partitions that its request names.
@@ -156,14 +161,14 @@ fn the_more_answers_bring_nothing_the_longer_the_connection_may_be_left_to_other
     Script::run(fetcher, |script| {
         let mut pauses = vec![pause_of_the_next(script, &[0])];
         for _ in 0..7 {
-            script.input(answer(1, vec![]));
+            script.after(MS * 500).input(answer(1, vec![]));
             pauses.push(pause_of_the_next(script, &[0]));
         }
         assert_eq!(pauses, [0, 31, 62, 125, 250, 500, 500, 500]);
 
-        script.input(answer(1, vec![]));
+        script.after(MS * 500).input(answer(1, vec![]));
         assert_eq!(pause_of_the_next(script, &[0, 1]), 0, "it asks for something new");
-        script.input(answer(1, vec![]));
+        script.after(MS * 500).input(answer(1, vec![]));
         assert_eq!(pause_of_the_next(script, &[0, 1]), 31);
         let records = PartitionData { records: Some(Bytes::from_static(&[0; 80])), ..data(0, ErrorCode::NONE) };
         script.input(answer(1, vec![records]));
@@ -187,7 +192,10 @@ fn a_lost_answer_backs_the_broker_off_and_asks_in_full() {
         script.actions();
 
         let error = KrafkaError::timeout("no answer");
-        script.input(Input::Answered { node: 1, answer: Err(error) }).input(wanted(&[(1, &[0])])).after(MS * 70);
+        script
+            .input(Input::Answered { node: 1, answer: Err(error), max_wait: MS * 500 })
+            .input(wanted(&[(1, &[0])]))
+            .after(MS * 70);
         assert_eq!(words(script), ["refresh"]);
         script.after(MS * 60);
 
@@ -274,7 +282,7 @@ fn a_hint_is_passed_on_with_its_address() {
         let endpoint = NodeEndpoint { node_id: 2, host: Str::from("h"), port: 9, rack: None };
         response.node_endpoints.push(endpoint);
 
-        script.input(Input::Answered { node: 1, answer: Ok(response) });
+        script.input(Input::Answered { node: 1, answer: Ok(response), max_wait: MS * 500 });
 
         let actions = script.actions();
         let Action::Hint(hint) = &actions[0] else { panic!("{actions:?}") };
@@ -320,7 +328,7 @@ fn full_requests_begin_with_another_partition_each_time() {
             script.input(wanted(&[(1, &[0, 1, 2])]));
             firsts.extend(words(script));
             let response = FetchResponse::default();
-            script.input(Input::Answered { node: 1, answer: Ok(response) });
+            script.after(MS * 500).input(Input::Answered { node: 1, answer: Ok(response), max_wait: MS * 500 });
         }
 
         let expected = ["fetch 1 [0, 1, 2] epoch 0", "fetch 1 [1, 2, 0] epoch 0", "fetch 1 [2, 0, 1] epoch 0"];
@@ -337,5 +345,109 @@ fn closing_ends_the_sessions_that_there_are() {
         script.close(Input::Closed, |fetcher| fetcher.wanted.len());
 
         assert_eq!(words(script), ["end 1"], "node 2 has not made a session yet");
+    });
+}
+
+/// How many milliseconds after an answer the next fetch is sent.
+fn wait_for_the_next(script: &mut Script<Fetcher>) -> u128 {
+    let answered = script.elapsed();
+    script.input(wanted(&[(1, &[0])]));
+    if let Some(deadline) = script.deadline() {
+        script.at(deadline);
+    }
+    let actions = script.actions();
+    let fetches = actions.iter().filter(|action| matches!(action, Action::Fetch { .. })).count();
+    assert_eq!(fetches, 1, "{actions:?}");
+    (script.elapsed() - answered).as_millis()
+}
+
+fn records_from(offset: i64) -> Vec<PartitionData> {
+    let mut batch = ControlRecord::Commit { coordinator_epoch: 0 }.to_batch(7, 0, 1_000).expect("it is small");
+    assign_offsets(&mut batch, offset, 3).expect("a batch of ours");
+    vec![PartitionData { records: Some(batch.freeze()), ..data(0, ErrorCode::NONE) }]
+}
+
+/// BY-14. A first answer that is early and empty may have its reason, and costs no time.
+#[test]
+fn a_broker_that_answers_at_once_with_nothing_is_asked_less_and_less_often() {
+    let old = records_from(3);
+    let kinds = [vec![], vec![data(0, ErrorCode::NONE)], vec![data(0, ErrorCode::OFFSET_OUT_OF_RANGE)], old];
+    for nothing in kinds {
+        Script::run(fetcher, |script| {
+            let mut waits = vec![wait_for_the_next(script)];
+            for _ in 0..7 {
+                script.input(answer(1, nothing.clone()));
+                waits.push(wait_for_the_next(script));
+            }
+            assert_eq!(waits[..2], [0, 0], "{waits:?}");
+            assert!((80..=120).contains(&waits[2]) && (160..=240).contains(&waits[3]), "{waits:?}");
+            assert_eq!(waits[5..], [500; 3], "no less often than one that takes its time: {waits:?}");
+
+            script.input(answer(1, records_from(10)));
+            assert_eq!(wait_for_the_next(script), 0, "there are records");
+            script.input(answer(1, nothing.clone()));
+            assert_eq!(wait_for_the_next(script), 0, "again the first");
+        });
+    }
+}
+
+/// The time that a fetch took counts: a request that was held back for a while is no loop.
+#[test]
+fn a_broker_that_takes_a_while_is_asked_at_once() {
+    Script::run(fetcher, |script| {
+        for took in [100, 500, 400] {
+            wait_for_the_next(script);
+            script.after(MS * took).input(answer(1, vec![]));
+        }
+        assert_eq!(wait_for_the_next(script), 0);
+        for _ in 0..3 {
+            script.after(MS * 40).input(answer(1, vec![]));
+            wait_for_the_next(script);
+        }
+        script.after(MS * 100).input(answer(1, vec![]));
+        assert_eq!(wait_for_the_next(script), 0, "it has taken its time");
+        script.input(answer(1, vec![]));
+        assert_eq!(wait_for_the_next(script), 0, "again the first");
+    });
+}
+
+/// CB-20: where connections are few a broker is given less time, and has taken all of it.
+#[test]
+fn a_broker_that_takes_the_time_that_it_was_given_is_asked_at_once() {
+    Script::run(fetcher, |script| {
+        for _ in 0..5 {
+            assert_eq!(wait_for_the_next(script), 0);
+            let Input::Answered { node, answer, .. } = answer(1, vec![]) else { unreachable!() };
+            script.after(MS * 50).input(Input::Answered { node, answer, max_wait: MS * 50 });
+        }
+    });
+}
+
+/// Who asks that nothing be waited for is not made to wait.
+#[test]
+fn a_fetch_that_need_not_wait_for_anything_is_repeated_at_once() {
+    let build = |now| {
+        let mut fetcher = fetcher(now);
+        fetcher.config.min_bytes = 0;
+        fetcher
+    };
+    Script::run(build, |script| {
+        for _ in 0..5 {
+            assert_eq!(wait_for_the_next(script), 0);
+            script.input(answer(1, vec![]));
+        }
+    });
+}
+
+/// Their penalty is enough: the others of the node are not made to wait.
+#[test]
+fn failed_partitions_do_not_count_as_an_answer_with_nothing() {
+    Script::run(fetcher, |script| {
+        for partition in 1..6 {
+            script.input(wanted(&[(1, &[0, partition])]));
+            assert_eq!(words(script).len(), 1, "it is asked at once");
+            script.input(answer(1, vec![data(partition, ErrorCode::NOT_LEADER_OR_FOLLOWER)]));
+            assert_eq!(words(script), ["refresh"]);
+        }
     });
 }
