@@ -14,7 +14,7 @@ use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, Str};
 
 use crate::backoff::Backoff;
-use crate::error::KrafkaError;
+use crate::error::{KrafkaError, ProtocolErrorKind};
 use crate::network::CallError;
 use crate::rng::Rng;
 
@@ -89,6 +89,7 @@ impl<T> Route<T> {
     }
 
     fn answered(&mut self, answers: Vec<(Str, ItemAnswer<T>)>) {
+        self.pending.values_mut().for_each(|last| *last = Some(left_out()));
         for (item, answer) in answers {
             if !self.pending.contains_key(&item) {
                 continue;
@@ -167,6 +168,11 @@ impl<T> Route<T> {
             self.actions.push_back(Action::Ask { items, is_retry: self.attempts > 0, time_left });
         }
     }
+}
+
+#[cold]
+fn left_out() -> KrafkaError {
+    KrafkaError::protocol(ProtocolErrorKind::UnexpectedResponse, "the broker's answer says nothing of it")
 }
 
 /// Whether another attempt, perhaps at another broker, may get another answer within a call's time.

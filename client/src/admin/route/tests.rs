@@ -85,6 +85,9 @@ fn an_item_without_an_answer_is_asked_again() {
         script.input(answers(&[("a", Ok(1)), ("stranger", Ok(9))])).after(Duration::from_millis(120));
 
         assert_eq!(acts(script), ["ask again b"]);
+        script.at(TIMEOUT);
+        let said = acts(script);
+        assert!(said[1].ends_with("last: the broker's answer says nothing of it"), "{said:?}");
     });
 }
 
