@@ -371,9 +371,9 @@ impl<F, W: Waiter> Channel<F, W> {
         }
     }
 
-    /// Whether nobody waits for what is in flight. What is not written yet is still to be.
+    /// Whether nobody waits for anything. What is half written is still to be written.
     fn is_abandoned(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.iter().all(|request| request.waiter.is_abandoned())
             && self.writing.is_empty()
             && self.in_flight.iter().all(|request| request.waiter.is_abandoned())
     }

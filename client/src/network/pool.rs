@@ -4,15 +4,15 @@
 //! own, so that a caller that gives up does not take the attempt of the others with it.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 
 use super::bell::Bell;
 use super::destination::Destination;
@@ -20,7 +20,7 @@ use super::dial::{Dialer, NetworkConfig};
 use super::error::{CallError, no_room};
 use super::slots::{Action, Input, Key, Refusal, Slots, Slotted};
 use super::{Connection, Lane};
-use crate::cluster::Node;
+use crate::cluster::{Node, gone};
 use crate::drive;
 use crate::error::KrafkaError;
 use crate::unwind::{Panicked, caught};
@@ -35,8 +35,11 @@ pub(super) struct Pool {
     max_connections: usize,
     /// Heard by a task that looks for room, while somebody waits for it. Changed only with the slots locked.
     bell: Arc<Bell>,
-    /// Where attempts run: a lane can be released where there is no runtime, and leave room for others.
+    /// Where attempts are made, and room is looked for. Not in the runtime of whoever asks, which may end before that
+    /// of the client, and leave others waiting.
     runtime: Handle,
+    /// Whether the runtime has ended.
+    is_homeless: AtomicBool,
     /// When it was last told that there are too few connections.
     told_full: Mutex<Option<Instant>>,
 }
@@ -75,13 +78,25 @@ impl Drop for Pool {
     }
 }
 
-/// The task that looks. It may end with its runtime: then another is to, for the next who waits.
-struct Looking(Weak<Pool>);
+/// A task that others wait for. If it is dropped before its end, so is the runtime that the client lives in.
+struct Awaited(Option<Weak<Pool>>);
 
-impl Drop for Looking {
+impl Awaited {
+    fn by(pool: &Arc<Pool>) -> Self {
+        Self(Some(Arc::downgrade(pool)))
+    }
+
+    /// It is at its end.
+    fn done(mut self) -> Option<Arc<Pool>> {
+        self.0.take()?.upgrade()
+    }
+}
+
+impl Drop for Awaited {
     fn drop(&mut self) {
-        if let Some(pool) = self.0.upgrade() {
-            pool.with_slots(|_| pool.bell.ignore());
+        if let Some(pool) = self.0.take().and_then(|pool| pool.upgrade()) {
+            pool.is_homeless.store(true, Ordering::Relaxed);
+            pool.act(Input::Closed);
         }
     }
 }
@@ -121,6 +136,7 @@ impl Pool {
             dials: Mutex::default(),
             bell,
             runtime: Handle::current(),
+            is_homeless: AtomicBool::new(false),
             told_full: Mutex::default(),
         }
     }
@@ -132,7 +148,7 @@ impl Pool {
         }
         let (waiter, connection) = oneshot::channel();
         self.handle(Input::Wanted { node: node.clone(), lane, waiter });
-        connection.await.unwrap_or_else(|_| Err(closed()))
+        connection.await.unwrap_or_else(|_| Err(self.closed()))
     }
 
     pub(super) fn cost(&self, node: &Node, lane: Lane) -> u64 {
@@ -203,23 +219,18 @@ impl Pool {
         });
         if must_look {
             self.tell_full();
-            self.spawn(look(Arc::downgrade(self), self.bell.clone()));
+            self.runtime.spawn(look(Awaited::by(self), Arc::downgrade(self), self.bell.clone()));
         }
         for action in actions {
             match action {
                 Action::Dial { key, node } => self.dial(key, node),
                 // A waiter that is gone leaves the connection to the next.
                 Action::Give { waiter, connection } => drop(waiter.send(Ok(connection))),
-                Action::Refuse { waiter, refusal } => drop(waiter.send(Err(explain(refusal)))),
+                Action::Refuse { waiter, refusal } => drop(waiter.send(Err(self.explain(refusal)))),
                 Action::Retire(connection) => connection.retire(),
                 Action::Leave(connection) => connection.leave(),
             }
         }
-    }
-
-    /// Starts a task, in the runtime of the caller if there is one.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        Handle::try_current().as_ref().unwrap_or(&self.runtime).spawn(task)
     }
 
     #[cold]
@@ -235,12 +246,12 @@ impl Pool {
     }
 
     fn dial(self: &Arc<Self>, key: Key, node: Node) {
-        let (pool, dialer) = (Arc::downgrade(self), self.dialer.clone());
-        let task = self.spawn(async move {
+        let (awaited, dialer) = (Awaited::by(self), self.dialer.clone());
+        let task = self.runtime.spawn(async move {
             let lane = key.lane();
             // How connections are made, and certificates judged, may be the user's.
             let dialled = caught(|| dialer.dial(&node, lane)).await;
-            let Some(pool) = pool.upgrade() else { return };
+            let Some(pool) = awaited.done() else { return };
             let input = match dialled.unwrap_or_else(|fault| Err(panicked(&node, fault))) {
                 Ok(connection) => {
                     if pool.with_slots(|slots| slots.is_failing(&key)) {
@@ -263,11 +274,41 @@ impl Pool {
         });
         self.dials.lock().unwrap_or_else(PoisonError::into_inner).add(task.abort_handle());
     }
+
+    #[cold]
+    fn explain(&self, refusal: Refusal<CallError>) -> CallError {
+        match refusal {
+            Refusal::Failed(error) => error,
+            Refusal::Full { max_connections, waited } => CallError::unsent(no_room(
+                "opening a connection",
+                format!(
+                    "all {max_connections} connections that max_connections allows were in use for {waited:?}, and \
+                     none of them was to this broker: raise it, or try again"
+                ),
+            )),
+            Refusal::Crowded => CallError::unsent(KrafkaError::network(
+                "opening a connection",
+                io::Error::new(io::ErrorKind::WouldBlock, "too many callers wait for it already"),
+            )),
+            Refusal::Released => CallError::unsent(KrafkaError::network(
+                "opening a connection",
+                io::Error::new(io::ErrorKind::NotConnected, "it was given up by who began to open it: try again"),
+            )),
+            Refusal::Closed => self.closed(),
+        }
+    }
+
+    #[cold]
+    fn closed(&self) -> CallError {
+        CallError::unsent(match self.is_homeless.load(Ordering::Relaxed) {
+            true => gone(),
+            false => KrafkaError::closed("the Kafka handle was closed"),
+        })
+    }
 }
 
 /// Looks for room as long as somebody waits for it.
-async fn look(pool: Weak<Pool>, bell: Arc<Bell>) {
-    let looking = Looking(pool.clone());
+async fn look(awaited: Awaited, pool: Weak<Pool>, bell: Arc<Bell>) {
     let look = || {
         let pool = pool.upgrade()?;
         pool.act(Input::Rested);
@@ -281,7 +322,9 @@ async fn look(pool: Weak<Pool>, bell: Arc<Bell>) {
             () = drive::sleep_until(Some(deadline)) => {}
         }
     }
-    drop(looking);
+    if let Some(pool) = awaited.done() {
+        pool.with_slots(|_| pool.bell.ignore());
+    }
     // Somebody may have come in between.
     look();
 }
@@ -289,32 +332,4 @@ async fn look(pool: Weak<Pool>, bell: Arc<Bell>) {
 #[cold]
 fn panicked(node: &Node, panicked: Panicked) -> KrafkaError {
     KrafkaError::network(format!("connecting to {node}"), io::Error::other(panicked))
-}
-
-#[cold]
-fn explain(refusal: Refusal<CallError>) -> CallError {
-    match refusal {
-        Refusal::Failed(error) => error,
-        Refusal::Full { max_connections, waited } => CallError::unsent(no_room(
-            "opening a connection",
-            format!(
-                "all {max_connections} connections that max_connections allows were in use for {waited:?}, and none of \
-                 them was to this broker: raise it, or try again"
-            ),
-        )),
-        Refusal::Crowded => CallError::unsent(KrafkaError::network(
-            "opening a connection",
-            io::Error::new(io::ErrorKind::WouldBlock, "too many callers wait for it already"),
-        )),
-        Refusal::Released => CallError::unsent(KrafkaError::network(
-            "opening a connection",
-            io::Error::new(io::ErrorKind::NotConnected, "it was given up by who began to open it: try again"),
-        )),
-        Refusal::Closed => closed(),
-    }
-}
-
-#[cold]
-fn closed() -> CallError {
-    CallError::unsent(KrafkaError::closed("the Kafka handle was closed"))
 }

@@ -17,6 +17,7 @@
 //! of them does so no longer. While somebody waits, connections are to say when they have nothing more to do
 //! ([`Input::Rested`]).
 
+mod attempts;
 mod key;
 mod turns;
 
@@ -27,8 +28,9 @@ use std::time::{Duration, Instant};
 use krafka_protocol::Str;
 use krafka_protocol::machine::Machine;
 
+use self::attempts::Attempts;
 pub(crate) use self::key::Key;
-use self::turns::{GRACE, JOIN_TURN, PACE, PATIENCE, SCARCE, TURN, Turns};
+use self::turns::{GRACE, JOIN_TURN, PACE, PATIENCE, SCARCE, SLOW, TURN, Turns};
 use super::{Lane, Waiter};
 use crate::backoff::Backoff;
 use crate::cluster::Node;
@@ -135,13 +137,14 @@ struct Failing<E> {
 pub(crate) struct Slots<C, W, E> {
     max_connections: usize,
     slots: BTreeMap<Key, Slot<C, W>>,
+    attempts: Attempts,
     failing: BTreeMap<(Str, u16), Failing<E>>,
     /// How many use a lane, where more than one may.
     users: BTreeMap<Lane, usize>,
     fallbacks: u64,
     turns: Turns<W>,
-    /// Not to be used any more. They count until their sockets are closed.
-    leaving: Vec<C>,
+    /// Not to be used any more, and since when. They count until their sockets are closed.
+    leaving: Vec<(C, Instant)>,
     /// When a connection was given up for another last.
     given_up: Option<Instant>,
     /// When there may be room for those who wait without anything else happening, or one of them has waited in vain.
@@ -159,6 +162,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         Self {
             max_connections,
             slots: BTreeMap::new(),
+            attempts: Attempts::default(),
             failing: BTreeMap::new(),
             users: BTreeMap::new(),
             fallbacks: 0,
@@ -175,7 +179,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
 
     /// The usable connection of a slot, if there is one. What most look-ups need.
     pub(crate) fn ready(&mut self, key: &Key, now: Instant) -> Option<C> {
-        if self.is_outgrown(key) {
+        if self.is_outgrown(key, now) {
             self.slots.remove(key);
         }
         match self.slots.get_mut(key)? {
@@ -218,10 +222,10 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     }
 
     /// Whether a lane that borrows may have a connection of its own.
-    fn is_outgrown(&mut self, key: &Key) -> bool {
+    fn is_outgrown(&mut self, key: &Key, now: Instant) -> bool {
         let is_at_rest = |slot: &Slot<C, W>| matches!(slot, Slot::Borrowed(connection) if connection.pending() == 0);
         self.slots.get(key).is_some_and(is_at_rest) && {
-            self.sweep();
+            self.sweep(now);
             self.owned() < self.max_connections && self.turns.is_empty()
         }
     }
@@ -283,9 +287,9 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         }
         if let Some(Slot::Ready { connection, .. }) = self.slots.remove(&key) {
             // It is closed, but perhaps not gone.
-            self.leaving.push(connection);
+            self.leaving.push((connection, now));
         }
-        if self.turns.is_empty() && self.has_room() {
+        if self.turns.is_empty() && self.has_room(now) {
             return self.dial(key, node, vec![waiter]);
         }
         if self.turns.is_empty() && self.give_up_idle(now) {
@@ -298,15 +302,16 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     fn dial(&mut self, key: Key, node: Node, mut waiters: Vec<W>) {
         waiters.extend(self.turns.companions(&key, MAX_WAITERS.saturating_sub(waiters.len())));
         self.slots.insert(key.clone(), Slot::Dialing(waiters));
+        self.attempts.begin(&key);
         self.actions.push_back(Action::Dial { key, node });
     }
 
     /// Whether there may be one more connection.
-    fn has_room(&mut self) -> bool {
-        if self.slots.len() + self.leaving.len() < self.sweep_at.min(self.max_connections) {
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.slots.len() + self.attempts.len() + self.leaving.len() < self.sweep_at.min(self.max_connections) {
             return true;
         }
-        self.sweep();
+        self.sweep(now);
         self.owned() < self.max_connections
     }
 
@@ -326,14 +331,19 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     fn give_up(&mut self, key: &Key, now: Instant) {
         if let Some(Slot::Ready { connection, .. }) = self.slots.remove(key) {
             self.given_up = Some(now);
-            self.part_from(connection);
+            self.part_from(connection, now);
         }
     }
 
     /// Has a connection end when its requests are done. It counts until it has.
-    fn part_from(&mut self, connection: C) {
-        self.leaving.push(connection.clone());
+    fn part_from(&mut self, connection: C, now: Instant) {
+        self.leaving.push((connection.clone(), now));
         self.actions.push_back(Action::Retire(connection));
+    }
+
+    /// Since when those connections are leaving that will soon make room.
+    fn coming(&self, now: Instant) -> impl Iterator<Item = Instant> {
+        self.leaving.iter().map(|(_, since)| *since).filter(move |since| now < *since + SLOW)
     }
 
     fn may_give_up(&self, now: Instant) -> bool {
@@ -354,7 +364,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             let failing = self.failing.get(&turn.key.address()).filter(|failing| now < failing.until);
             if let Some(error) = failing.map(|failing| failing.error.clone()) {
                 turn.into_waiters().into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Failed(error.clone())));
-            } else if self.has_room() {
+            } else if self.has_room(now) {
                 self.dial(turn.key.clone(), turn.node.clone(), turn.into_waiters());
             } else {
                 self.turns.put_back(turn);
@@ -400,13 +410,13 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     /// If more wait than connections are leaving, gives up one that is idle, or takes the one that was had for longest
     /// from who has it, once what it was asked is answered.
     fn take_back(&mut self, now: Instant) {
-        if self.leaving.len() >= self.turns.len() || !self.may_give_up(now) {
+        if self.coming(now).count() >= self.turns.len() || !self.may_give_up(now) {
             return;
         }
         if self.give_up_idle(now) {
             return;
         }
-        let had = self.next_to_leave().filter(|(until, _)| *until <= now);
+        let had = self.next_to_leave(now).filter(|(until, _)| *until <= now);
         if let Some(key) = had.map(|(_, key)| key.clone()) {
             self.give_up(&key, now);
         }
@@ -415,7 +425,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     /// Whose connection is the next to be taken back, and from when on. A user's own is the user's. Those of joins stay
     /// as long as there are others: a coordinator answers them when the whole group is there, so that nobody waits for
     /// the answer; who joins hears that the connection goes, and joins again when it is its turn.
-    fn next_to_leave(&self) -> Option<(Instant, &Key)> {
+    fn next_to_leave(&self, now: Instant) -> Option<(Instant, &Key)> {
         let had = self.slots.iter().filter_map(|(key, slot)| match (key.lane, slot) {
             (Lane::Own(_), _) => None,
             (_, Slot::Ready { since, .. }) => Some((matches!(key.lane, Lane::Join(_)), *since, key)),
@@ -425,8 +435,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
         if !is_for_joins {
             return Some((since + TURN, key));
         }
-        let is_dialing = |slot: &Slot<C, W>| matches!(slot, Slot::Dialing(_));
-        let others_come = !self.leaving.is_empty() || self.slots.values().any(is_dialing);
+        let others_come = self.attempts.len() > 0 || self.coming(now).next().is_some();
         (!others_come).then_some((since + JOIN_TURN, key))
     }
 
@@ -437,40 +446,43 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             Slot::Ready { connection, used, .. } if connection.pending() == 0 => Some(*used + GRACE),
             _ => None,
         });
-        let room = idle.chain(self.next_to_leave().map(|(until, _)| until)).min();
-        let room = room.filter(|_| self.leaving.len() < self.turns.len());
+        let room = idle.chain(self.next_to_leave(now).map(|(until, _)| until)).min();
+        let room = room.filter(|_| self.coming(now).count() < self.turns.len());
         let room = room.map(|time| self.given_up.map_or(time, |last| time.max(last + PACE)));
+        let slow = self.coming(now).min().map(|since| since + SLOW);
         // What has changed under our eyes is told, too: there is no need to look again at once.
-        Some(room.map_or(in_vain, |room| room.min(in_vain)).max(now + MOMENT))
+        [room, slow].into_iter().flatten().chain([in_vain]).min().map(|time| time.max(now + MOMENT))
     }
 
-    fn sweep(&mut self) {
+    fn sweep(&mut self, now: Instant) {
         let leaving = &mut self.leaving;
         self.slots.retain(|_, slot| match slot {
             Slot::Ready { connection, .. } if connection.is_closed() => {
-                leaving.push(connection.clone());
+                leaving.push((connection.clone(), now));
                 false
             }
             Slot::Borrowed(connection) => !connection.is_closed(),
             Slot::Dialing(_) | Slot::Ready { .. } => true,
         });
-        self.leaving.retain(|connection| !connection.has_ended());
-        self.sweep_at = FEW.max(2 * (self.slots.len() + self.leaving.len()));
+        self.leaving.retain(|(connection, _)| !connection.has_ended());
+        self.sweep_at = FEW.max(2 * (self.slots.len() + self.attempts.len() + self.leaving.len()));
     }
 
-    /// How many of the slots count: each that is, or will be, a connection.
+    /// How many there are that count: each that is, or will be, a connection.
     fn owned(&self) -> usize {
-        self.leaving.len() + self.slots.values().filter(|slot| !matches!(slot, Slot::Borrowed(_))).count()
+        let ready = self.slots.values().filter(|slot| matches!(slot, Slot::Ready { .. })).count();
+        self.leaving.len() + self.attempts.len() + ready
     }
 
     fn connected(&mut self, key: Key, connection: C, now: Instant) {
+        self.attempts.end(&key);
         self.failing.remove(&key.address());
         // Else the client was closed, or the lane released, while the attempt was under way; another may have been made
         // since.
         let waiting = self.slots.get_mut(&key).filter(|slot| matches!(slot, Slot::Dialing(_)));
         let ready = Slot::Ready { connection: connection.clone(), since: now, used: now };
         let Some(Slot::Dialing(waiters)) = waiting.map(|slot| std::mem::replace(slot, ready)) else {
-            return self.part_from(connection);
+            return self.part_from(connection, now);
         };
         for waiter in waiters {
             self.actions.push_back(Action::Give { waiter, connection: connection.clone() });
@@ -478,6 +490,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
     }
 
     fn failed(&mut self, key: &Key, error: &E, now: Instant) {
+        let may_succeed = self.attempts.end(key);
         self.failing.retain(|_, failing| now < failing.until + FORGOTTEN_AFTER);
         let previous = self.failing.get(&key.address());
         // Several lanes that fail together are one failure of the address.
@@ -487,30 +500,31 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             let failing = Failing { failures: failures.saturating_add(1), until, error: error.clone() };
             self.failing.insert(key.address(), failing);
         }
-        if let Some(Slot::Dialing(waiters)) = self.slots.remove(key) {
-            for waiter in waiters {
-                self.refuse(waiter, Refusal::Failed(error.clone()));
-            }
+        // What another attempt for the same slot has made, or may make, stays.
+        if let Some(Slot::Dialing(waiters)) = self.slots.get_mut(key).filter(|_| !may_succeed) {
+            let waiters = std::mem::take(waiters);
+            self.slots.remove(key);
+            waiters.into_iter().for_each(|waiter| self.refuse(waiter, Refusal::Failed(error.clone())));
         }
     }
 
-    fn closed(&mut self) {
+    fn closed(&mut self, now: Instant) {
         self.is_closed = true;
-        self.actions.extend(self.leaving.drain(..).map(Action::Leave));
-        self.retire(|_| true);
+        self.actions.extend(self.leaving.drain(..).map(|(connection, _)| Action::Leave(connection)));
+        self.retire(|_| true, now);
     }
 
     /// A broker that moved gets new slots by its new address; what is left at the old one runs dry.
-    fn moved(&mut self, nodes: &BTreeMap<i32, Arc<Node>>) {
+    fn moved(&mut self, nodes: &BTreeMap<i32, Arc<Node>>, now: Instant) {
         let is_former =
             |key: &Key| nodes.get(&key.id).is_some_and(|node| (&node.host, node.port) != (&key.host, key.port));
         let ready = |slot: &Slot<C, W>| matches!(slot, Slot::Ready { .. });
         let former = self.slots.iter().filter(|(key, slot)| is_former(key) && ready(slot));
         let former: Vec<Key> = former.map(|(key, _)| key.clone()).collect();
-        self.retire(|key| former.contains(key));
+        self.retire(|key| former.contains(key), now);
     }
 
-    fn released(&mut self, mut lanes: Vec<Lane>) {
+    fn released(&mut self, mut lanes: Vec<Lane>, now: Instant) {
         lanes.retain(|lane| {
             let others = self.users.remove(lane).map_or(0, |users| users.saturating_sub(1));
             if others > 0 {
@@ -518,11 +532,11 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             }
             others == 0
         });
-        self.retire(|key| lanes.contains(&key.lane));
+        self.retire(|key| lanes.contains(&key.lane), now);
     }
 
     /// Empties some slots. What is being dialed is retired when it comes.
-    fn retire(&mut self, which: impl Fn(&Key) -> bool) {
+    fn retire(&mut self, which: impl Fn(&Key) -> bool, now: Instant) {
         let (gone, kept) = std::mem::take(&mut self.slots).into_iter().partition(|(key, _)| which(key));
         self.slots = kept;
         let gone: BTreeMap<Key, Slot<C, W>> = gone;
@@ -534,7 +548,7 @@ impl<C: Slotted, W: Waiter, E: Clone> Slots<C, W, E> {
             match slot {
                 Slot::Dialing(waiters) => waiters.into_iter().for_each(|waiter| self.refuse(waiter, refusal.clone())),
                 Slot::Ready { connection, .. } if self.is_closed => self.actions.push_back(Action::Leave(connection)),
-                Slot::Ready { connection, .. } => self.part_from(connection),
+                Slot::Ready { connection, .. } => self.part_from(connection, now),
                 Slot::Borrowed(_) => {}
             }
         }
@@ -554,11 +568,11 @@ impl<C: Slotted, W: Waiter, E: Clone> Machine for Slots<C, W, E> {
             Input::Wanted { node, lane, waiter } => self.wanted(node, lane, waiter, now),
             Input::Connected { key, connection } => self.connected(key, connection, now),
             Input::Failed { key, error } => self.failed(&key, &error, now),
-            Input::Moved { nodes } => self.moved(&nodes),
+            Input::Moved { nodes } => self.moved(&nodes, now),
             Input::Rested => {}
             Input::Held { lane } => *self.users.entry(lane).or_default() += 1,
-            Input::Released { lanes } => self.released(lanes),
-            Input::Closed => self.closed(),
+            Input::Released { lanes } => self.released(lanes, now),
+            Input::Closed => self.closed(now),
         }
         self.give_turns(now);
     }

@@ -1,11 +1,12 @@
 //! Clients that end: twice, in the middle of everything, inside of their own callbacks, a thousand times.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use krafka::consumer::{AutoOffsetReset, ListenerFuture, RebalanceListener};
-use krafka::testing::FakeCluster;
-use krafka::{Consumer, KrafkaError, Record, TopicPartition};
+use krafka::testing::{FakeCluster, Pipes};
+use krafka::{Connect, Connecting, Consumer, Environment, KrafkaError, Record, Stream, TopicPartition};
 use krafka_protocol::{ApiKey, ApiVersionsRequest};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -159,4 +160,43 @@ async fn cluster_and_node_are_named_on_learned_connections_only() {
         history.requests::<ApiVersionsRequest>().map(|asked| (asked.cluster_id.is_some(), asked.node_id)).collect();
 
     assert_eq!(named, [(false, -1), (true, 1)]);
+}
+
+/// Never makes its second connection, which is the first to a broker that the cluster named.
+struct HangsOnce {
+    pipes: Pipes,
+    asked: AtomicUsize,
+}
+
+impl Connect for HangsOnce {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            if self.asked.fetch_add(1, Ordering::Relaxed) == 1 {
+                std::future::pending::<()>().await;
+            }
+            let stream: Box<dyn Stream> = Box::new(self.pipes.connect(host, port).await?);
+            Ok(stream)
+        })
+    }
+}
+
+/// LC-05: somebody asks from a runtime that ends before the connection is there, which others wait for, too.
+#[test]
+fn a_runtime_that_ends_takes_no_connection_along_that_others_wait_for() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().expect("one");
+    let (own, other) = (runtime(), runtime());
+    let (_fake, kafka) = own.block_on(async {
+        let fake = one_node();
+        let connect = HangsOnce { pipes: fake.pipes(), asked: AtomicUsize::new(0) };
+        let kafka = client(&fake).environment(Environment::new(connect, 1)).connect().await.expect("it is up");
+        (fake, kafka)
+    });
+
+    let asked = other.block_on(async { timeout(SECOND, kafka.admin().describe_cluster()).await });
+    drop(other);
+
+    assert!(asked.is_err(), "nobody has answered");
+    let asked = own.block_on(async { timeout(30 * SECOND, kafka.admin().describe_cluster()).await });
+    asked.expect("it does not hang").expect("the broker answers");
 }

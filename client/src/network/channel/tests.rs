@@ -96,6 +96,21 @@ fn request_timeout_closes_the_connection() {
     });
 }
 
+/// At `max_connections` others wait for its end: a throttle may take minutes.
+#[test]
+fn a_retired_connection_closes_when_nobody_waits_for_what_it_has_not_written() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(Input::Written).input(answer(1)).input(Input::Throttled(60 * SECOND));
+        script.input(ask(2, "-b"));
+        script.actions();
+
+        script.input(Input::Retired);
+
+        let expected = [Action::Drain, refused("-b", Failure::Closed), Action::Close(Failure::Closed)];
+        assert_eq!(script.actions(), expected);
+    });
+}
+
 #[test]
 fn the_timeout_starts_at_the_write() {
     channel(|script| {

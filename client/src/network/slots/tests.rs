@@ -452,6 +452,33 @@ fn a_lane_that_is_released_while_it_dials_has_one_connection_in_the_end() {
     });
 }
 
+/// The same, where one of the two attempts fails: it takes nothing away from the other.
+#[test]
+fn an_attempt_that_fails_says_nothing_of_another() {
+    let two_attempts = |script: &mut Test| {
+        script.input(want(1, Produce, "a")).input(Input::Released { lanes: vec![Produce] });
+        script.input(want(1, Produce, "b"));
+        script.actions();
+    };
+    slots(|script| {
+        two_attempts(script);
+        script.input(connected(1, Produce, idle(1))).input(failed(1, Produce)).input(want(1, Produce, "c"));
+        assert_eq!(script.actions(), [give("b", idle(1)), give("c", idle(1))]);
+    });
+    slots(|script| {
+        two_attempts(script);
+        script.input(failed(1, Produce));
+        assert_eq!(script.actions(), [], "the other may succeed");
+        script.input(connected(1, Produce, idle(1)));
+        assert_eq!(script.actions(), [give("b", idle(1))]);
+    });
+    slots(|script| {
+        two_attempts(script);
+        script.input(failed(1, Produce)).input(failed(1, Produce));
+        assert_eq!(script.actions(), [refuse("b", Refusal::Failed("refused"))]);
+    });
+}
+
 #[test]
 fn a_shared_lane_stays_until_its_last_user_has_released_it() {
     slots(|script| {

@@ -29,6 +29,10 @@ pub(super) const PACE: Duration = Duration::from_millis(50);
 /// How long one waits for a turn: as long as a connection may take to be made.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A connection that has not ended for so long after it was given up may take a while: its broker hangs, or asked for
+/// silence. Then another is given up in its place, in time for those who wait.
+pub(super) const SLOW: Duration = Duration::from_secs(5);
+
 /// How long after somebody waited for another connections count as scarce.
 pub(super) const SCARCE: Duration = Duration::from_secs(3);
 

@@ -208,7 +208,56 @@ fn no_more_are_given_up_than_are_waited_for() {
     }
     three.want(4, Fetch(7), "b");
 
-    assert_eq!(three.after(Duration::from_secs(5)), ["retire 1"]);
+    assert_eq!(three.after(SLOW), ["retire 1"]);
+}
+
+/// A broker that hangs keeps its connection until the request timeout; one that was throttled, for minutes. Others must
+/// not wait for it, where there are others to be given up.
+#[test]
+fn one_that_does_not_end_is_not_waited_for_for_ever() {
+    let mut two = cluster(2);
+    for id in [1, 2] {
+        two.want(id, Fetch(7), "a");
+        two.connect(id, Fetch(7));
+    }
+    two.want(3, Fetch(7), "b");
+    assert_eq!(two.after(TURN), ["retire 1"]);
+
+    assert_eq!(two.after(SLOW), ["retire 2"], "it hangs");
+    assert_eq!(two.answer(2), ["dial 3 Fetch(7)"]);
+    assert_eq!(two.connect(3, Fetch(7)), ["give 3 to b"]);
+    assert!(two.want(2, Fetch(7), "c").is_empty());
+    assert_eq!(two.after(PACE), ["retire 3"], "and so on, with one less");
+}
+
+/// The same where all that there are wait for rebalances.
+#[test]
+fn a_join_does_not_wait_for_ever_for_one_that_does_not_end() {
+    let mut two = cluster(2);
+    two.want(1, Fetch(7), "a");
+    two.connect(1, Fetch(7));
+    two.want(2, Join(7), "a");
+    two.connect(2, Join(7));
+    two.want(3, Join(8), "b");
+    assert_eq!(two.after(TURN), ["retire 1"]);
+
+    assert_eq!(two.after(SLOW), ["retire 2"]);
+}
+
+/// CB-20: an attempt that nobody waits for any more is a socket all the same, or is one in a moment.
+#[test]
+fn an_attempt_that_was_given_up_counts_until_its_end() {
+    let mut one = cluster(1);
+    assert_eq!(one.want(1, Fetch(7), "a"), ["dial 1 Fetch(7)"]);
+    assert_eq!(one.told(Input::Released { lanes: vec![Fetch(7)] }), ["refuse a"]);
+    assert!(one.want(2, Fetch(8), "b").is_empty(), "there is no room");
+    assert_eq!(one.connect(1, Fetch(7)), ["retire 1"]);
+    assert_eq!(one.answer(1), ["dial 2 Fetch(8)"]);
+
+    assert_eq!(one.told(Input::Released { lanes: vec![Fetch(8)] }), ["refuse b"]);
+    assert!(one.want(3, Fetch(9), "c").is_empty(), "there is no room");
+    let failed = Input::Failed { key: Key::new(&node(2), Fetch(8)), error: "down" };
+    assert_eq!(one.told(failed), ["dial 3 Fetch(9)"]);
 }
 
 /// Nobody starves, however many want more than there is, and always more: each has as many turns as the others, and
