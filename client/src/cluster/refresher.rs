@@ -473,12 +473,15 @@ impl<W> Refresher<W> {
         self.start(ready);
     }
 
-    /// When a want may be fetched, as far as its topics are concerned.
+    /// When a want may be fetched, as far as its topics are concerned. Of what nobody waits for any topic will do: one
+    /// that is in doubt for the first time does not wait for those that are asked about again and again, which go
+    /// along.
     fn ready_at(&self, want: &Want<W>) -> Option<Instant> {
         let pace = |topic: &Str| self.paces.get(topic).map(|pace| pace.not_before);
-        match want.topics.is_empty() {
-            true => pace(&Str::default()),
-            false => want.topics.iter().filter_map(pace).max(),
+        match &want.waiter {
+            _ if want.topics.is_empty() => pace(&Str::default()),
+            Some(_) => want.topics.iter().filter_map(pace).max(),
+            None => want.topics.iter().map(pace).min().flatten(),
         }
     }
 

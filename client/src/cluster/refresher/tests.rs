@@ -2,6 +2,7 @@
 
 mod hints;
 mod known;
+mod paces;
 mod recovery;
 
 use std::io;
