@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use krafka_protocol::Str;
+
 use crate::admin::AdminClient;
 use crate::bootstrap;
 use crate::cluster::Cluster;
@@ -39,9 +41,17 @@ struct Inner {
     cluster: Cluster,
     environment: Environment,
     registry: Arc<Registry>,
-    client_id: Arc<str>,
-    request_timeout: Duration,
+    settings: Settings,
     next_owner: AtomicU64,
+}
+
+/// What everything that is made from a handle goes by.
+pub(crate) struct Settings {
+    pub(crate) client_id: Arc<str>,
+    /// Empty if it is not known.
+    pub(crate) client_rack: Str,
+    pub(crate) request_timeout: Duration,
+    pub(crate) metadata_max_age: Duration,
 }
 
 impl Kafka {
@@ -65,11 +75,11 @@ impl Kafka {
 
     /// Returns a builder with the settings of a Java client: the text of its `client.properties`.
     ///
-    /// Read are `bootstrap.servers`, `client.id`, `security.protocol`, `sasl.mechanism`, `sasl.jaas.config` (PLAIN,
-    /// SCRAM with `tokenauth`, OAUTHBEARER with unsecured tokens, and AWS_MSK_IAM with keys of the environment),
-    /// `sasl.oauthbearer.*` for tokens of an endpoint (feature `oidc`), `ssl.truststore.*` and `ssl.keystore.*` of the
-    /// type PEM, `ssl.key.password`, `ssl.endpoint.identification.algorithm`, `request.timeout.ms`,
-    /// `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
+    /// Read are `bootstrap.servers`, `client.id`, `client.rack`, `security.protocol`, `sasl.mechanism`,
+    /// `sasl.jaas.config` (PLAIN, SCRAM with `tokenauth`, OAUTHBEARER with unsecured tokens, and AWS_MSK_IAM with keys
+    /// of the environment), `sasl.oauthbearer.*` for tokens of an endpoint (feature `oidc`), `ssl.truststore.*` and
+    /// `ssl.keystore.*` of the type PEM, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
+    /// `request.timeout.ms`, `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
     /// `metadata.recovery.strategy`, `metadata.recovery.rebootstrap.trigger.ms` and `allow.auto.create.topics`. Others,
     /// such as those of producers and consumers, are passed over; the log warns of those about security (`security.*`,
     /// `sasl.*`, `ssl.*`), and of those that look misspelt, which is an error where security is at stake.
@@ -117,11 +127,10 @@ impl Kafka {
         cluster: Cluster,
         environment: Environment,
         registry: Arc<Registry>,
-        client_id: Arc<str>,
-        request_timeout: Duration,
+        settings: Settings,
     ) -> Self {
         let next_owner = AtomicU64::new(1);
-        let inner = Inner { network, cluster, environment, registry, client_id, request_timeout, next_owner };
+        let inner = Inner { network, cluster, environment, registry, settings, next_owner };
         Self { inner: Arc::new(inner) }
     }
 
@@ -197,7 +206,7 @@ impl Kafka {
     }
 
     pub(crate) fn client_id(&self) -> &Arc<str> {
-        &self.inner.client_id
+        &self.inner.settings.client_id
     }
 
     pub(crate) fn environment(&self) -> &Environment {
@@ -205,7 +214,15 @@ impl Kafka {
     }
 
     pub(crate) fn request_timeout(&self) -> Duration {
-        self.inner.request_timeout
+        self.inner.settings.request_timeout
+    }
+
+    pub(crate) fn client_rack(&self) -> &Str {
+        &self.inner.settings.client_rack
+    }
+
+    pub(crate) fn metadata_max_age(&self) -> Duration {
+        self.inner.settings.metadata_max_age
     }
 
     /// A number that no other client of this handle has: for lanes, watched topics and seeds.
@@ -216,6 +233,6 @@ impl Kafka {
 
 impl fmt::Debug for Kafka {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kafka").field("client_id", &self.inner.client_id).finish_non_exhaustive()
+        f.debug_struct("Kafka").field("client_id", &self.inner.settings.client_id).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use crate::auth::{Credentials, Login};
 use crate::cluster::{Cluster, MetadataRecoveryStrategy, Node, Rules};
 use crate::environment::Environment;
 use crate::error::{KrafkaError, Result};
-use crate::kafka::Kafka;
+use crate::kafka::{Kafka, Settings};
 use crate::limits::{MAX_RESPONSE_SIZE, MAX_STRING, finite};
 use crate::metrics::Registry;
 use crate::network::{Destination, Network, NetworkConfig};
@@ -29,6 +29,7 @@ pub struct KafkaBuilder {
     bootstrap_servers: String,
     environment: Option<Environment>,
     client_id: String,
+    client_rack: String,
     login: Option<Login>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
@@ -61,6 +62,7 @@ impl KafkaBuilder {
             bootstrap_servers,
             environment: None,
             client_id: "krafka".to_owned(),
+            client_rack: String::new(),
             login: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -82,6 +84,24 @@ impl KafkaBuilder {
     /// Give each application its own. Default: `krafka`. Java: `client.id`.
     pub fn client_id(mut self, client_id: impl Into<String>) -> Self {
         self.client_id = client_id.into();
+        self
+    }
+
+    /// Sets the rack that this client stands in, or the availability zone: what `broker.rack` is for its brokers.
+    ///
+    /// Consumers then read from a replica in their rack where there is one, instead of the leader (KIP-392): that is
+    /// near, and costs no traffic between zones. The leader decides which one: brokers need
+    /// `replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector`. What is written is seen when
+    /// that replica has it, some milliseconds later. The leader is asked again after
+    /// [`metadata_max_age`](Self::metadata_max_age), and at once when the replica fails or lags behind.
+    ///
+    /// ```
+    /// let builder = krafka::Kafka::builder("kafka-1:9092").client_rack("eu-central-1a");
+    /// ```
+    ///
+    /// Default: none, and all is read from leaders. Java: `client.rack`.
+    pub fn client_rack(mut self, rack: impl Into<String>) -> Self {
+        self.client_rack = rack.into();
         self
     }
 
@@ -114,7 +134,8 @@ impl KafkaBuilder {
 
     /// Sets after how long what is known of the topics in use is fetched again, though no broker called it wrong.
     ///
-    /// This is how new partitions are noticed. Default: 5 min. Java: `metadata.max.age.ms`.
+    /// This is how new partitions are noticed. For so long, too, a consumer stays with a replica in its
+    /// [rack](Self::client_rack). Default: 5 min. Java: `metadata.max.age.ms`.
     pub fn metadata_max_age(mut self, max_age: Duration) -> Self {
         self.metadata_max_age = finite(max_age);
         self
@@ -243,7 +264,13 @@ impl KafkaBuilder {
         let (allow_auto_create, timeout) = (self.allow_auto_create_topics, self.request_timeout);
         let cluster = Cluster::start(network.clone(), rules, registry.clone(), allow_auto_create, timeout);
         first_contact(&cluster, self.bootstrap_timeout).await?;
-        Ok(Kafka::new(network, cluster, environment, registry, client_id, timeout))
+        let settings = Settings {
+            client_id,
+            client_rack: self.client_rack.into(),
+            request_timeout: timeout,
+            metadata_max_age: self.metadata_max_age,
+        };
+        Ok(Kafka::new(network, cluster, environment, registry, settings))
     }
 
     /// One line where a secret goes to and fro for everybody to read. Through a connector of the user's own nothing is
@@ -283,6 +310,12 @@ impl KafkaBuilder {
             let given = self.client_id.len();
             return Err(KrafkaError::config(format!("client_id has {given} bytes: Kafka takes {MAX_STRING} at most")));
         }
+        if self.client_rack.len() > MAX_STRING {
+            let given = self.client_rack.len();
+            return Err(KrafkaError::config(format!(
+                "client_rack has {given} bytes: Kafka takes {MAX_STRING} at most"
+            )));
+        }
         if let Some(fault) = self.login.as_ref().and_then(Login::fault) {
             return Err(KrafkaError::config(fault));
         }
@@ -317,6 +350,7 @@ impl fmt::Debug for KafkaBuilder {
         shown
             .field("bootstrap_servers", &bootstrap::shown(&self.bootstrap_servers))
             .field("client_id", &self.client_id)
+            .field("client_rack", &self.client_rack)
             .field("login", &self.login)
             .field("request_timeout", &self.request_timeout)
             .field("metadata_recovery_strategy", &self.recovery);

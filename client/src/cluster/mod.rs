@@ -21,9 +21,7 @@ pub(crate) use self::merge::LeaderHint;
 use self::published::Published;
 pub use self::refresher::MetadataRecoveryStrategy;
 pub(crate) use self::refresher::Rules;
-#[cfg(test)]
-pub(crate) use self::snapshot::PartitionView;
-pub(crate) use self::snapshot::{Node, Snapshot, TopicView};
+pub(crate) use self::snapshot::{Node, PartitionView, Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::metrics::Registry;
 use crate::network::Network;

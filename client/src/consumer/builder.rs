@@ -345,6 +345,8 @@ impl ConsumerBuilder {
                 min_bytes: self.fetch_min_bytes,
                 max_bytes: self.fetch_max_bytes,
                 partition_max_bytes: self.partition_max_bytes,
+                rack: self.kafka.client_rack().clone(),
+                lease: self.kafka.metadata_max_age(),
                 backoff,
             },
             buffer_bytes: self.buffer_bytes,

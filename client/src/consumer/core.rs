@@ -5,12 +5,14 @@
 //! meanwhile, what was decoded is thrown away, and nobody has seen it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
 
 use krafka_protocol::Str;
 
 use super::buffer::Buffer;
 use super::chunk::Chunk;
 use super::fetcher::{Fetched, NodeWants, Want};
+use super::preferred::Preferred;
 use super::subscription::{Claim, Position, Stage, Start, Subscription};
 use crate::{KrafkaError, TopicPartition};
 
@@ -260,6 +262,20 @@ impl Core {
         }
     }
 
+    /// The leader sends us to another replica.
+    pub(crate) fn prefer(&mut self, claim: Claim, preferred: Preferred) {
+        if let Some(partition) = self.subscription.held(claim) {
+            partition.preferred = Some(preferred);
+        }
+    }
+
+    /// The replica that we were sent to is of no use.
+    pub(crate) fn ask_leader(&mut self, claim: Claim) {
+        if let Some(partition) = self.subscription.held(claim) {
+            partition.preferred = None;
+        }
+    }
+
     /// Partitions that ran out of range and have nothing left to hand out, with the offset.
     pub(crate) fn to_reset(&self) -> Vec<(usize, TopicPartition, i64)> {
         let drained = self
@@ -269,12 +285,12 @@ impl Core {
         drained.map(|(claim, partition)| (claim.slot, partition.name.clone(), partition.fetch.offset)).collect()
     }
 
-    /// What should be fetched now, by leader; how many bytes there is room for; topics with partitions that nobody
+    /// What should be fetched now, by whom to ask; how many bytes there is room for; topics with partitions that nobody
     /// leads.
     ///
     /// A broker is left alone while most of its partitions are full and none is empty: soon there will be more to ask
     /// for, and one large answer costs less than many small ones.
-    pub(crate) fn wanted(&self) -> (BTreeMap<i32, NodeWants>, usize, Vec<Str>) {
+    pub(crate) fn wanted(&self, now: Instant) -> (BTreeMap<i32, NodeWants>, usize, Vec<Str>) {
         let mut nodes: BTreeMap<i32, NodeWants> = BTreeMap::new();
         // How many partitions of a node are full, less those that are not; minus infinity, if one is empty.
         let mut fullness: BTreeMap<i32, i64> = BTreeMap::new();
@@ -283,12 +299,14 @@ impl Core {
             if !matches!(partition.stage, Stage::Fetching) || partition.paused || partition.out_of_range {
                 continue;
             }
-            let Some((node, leader_epoch)) = partition.leader else {
+            let Some((leader, leader_epoch)) = partition.leader else {
                 if leaderless.last() != Some(&partition.topic) {
                     leaderless.push(partition.topic.clone());
                 }
                 continue;
             };
+            let preferred = partition.preferred.and_then(|preferred| preferred.under((leader, leader_epoch), now));
+            let node = preferred.unwrap_or(leader);
             let wants = nodes.entry(node).or_default();
             let fullness = fullness.entry(node).or_default();
             match self.buffer.bytes_of(claim.slot) {
@@ -305,6 +323,7 @@ impl Core {
                 topic: partition.topic.clone(),
                 topic_id: partition.topic_id,
                 partition: partition.name.partition,
+                leader,
                 leader_epoch,
                 position: partition.fetch,
             });

@@ -12,6 +12,10 @@
 //! Nothing makes a tight loop: a failed request backs its broker off, a failed partition backs itself off, until time
 //! has passed or another broker leads it; and a broker that answers again and again at once, and with nothing, is asked
 //! less and less often.
+//!
+//! A leader may send a consumer to a replica in its rack (KIP-392). Whatever goes wrong there, the leader is asked at
+//! once; and without the rack, as long as the replica is left alone, or the leader would name it again instead of
+//! sending records.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,6 +26,8 @@ use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
 use super::chunk;
+use super::penalties::Penalties;
+use super::preferred::Preferred;
 use super::session::{Asked, FetchSession, SessionKey};
 use super::subscription::{Claim, Position};
 use crate::KrafkaError;
@@ -47,6 +53,10 @@ pub(crate) struct FetchConfig {
     pub(crate) min_bytes: i32,
     pub(crate) max_bytes: i32,
     pub(crate) partition_max_bytes: i32,
+    /// Where the consumer stands; empty if that is not known.
+    pub(crate) rack: Str,
+    /// How long a leader's word holds that a replica is nearer.
+    pub(crate) lease: Duration,
     /// After a failed request or a failed partition.
     pub(crate) backoff: Backoff,
 }
@@ -58,6 +68,8 @@ pub(crate) struct Want {
     pub(crate) topic: Str,
     pub(crate) topic_id: Uuid,
     pub(crate) partition: i32,
+    /// The node that leads it, which need not be the one that is asked.
+    pub(crate) leader: i32,
     pub(crate) leader_epoch: i32,
     pub(crate) position: Position,
 }
@@ -84,7 +96,7 @@ pub(crate) struct Fetched {
 
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Everything that can be fetched now, by leader, and how many bytes there is room for.
+    /// Everything that can be fetched now, by the node to ask, and how many bytes there is room for.
     Wanted { nodes: BTreeMap<i32, NodeWants>, room: usize },
     /// A fetch has ended, which was sent with leave to hold back the answer for so long.
     Answered { node: i32, answer: Result<FetchResponse, KrafkaError>, max_wait: Duration },
@@ -116,6 +128,15 @@ pub(crate) enum Action {
     OutOfRange {
         claim: Claim,
         offset: i64,
+    },
+    /// The leader sends us to another replica.
+    Prefer {
+        claim: Claim,
+        preferred: Preferred,
+    },
+    /// The replica that we were sent to is of no use now: the leader is asked again.
+    AskLeader {
+        claim: Claim,
     },
     Refresh {
         topics: Vec<Str>,
@@ -182,15 +203,6 @@ enum Yield {
     Progress,
 }
 
-/// A partition that failed, at one leader.
-#[derive(Debug)]
-struct Penalty {
-    node: i32,
-    leader_epoch: i32,
-    failures: u32,
-    until: Instant,
-}
-
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
@@ -199,8 +211,7 @@ pub(crate) struct Fetcher {
     peers: BTreeMap<i32, Peer>,
     wanted: BTreeMap<i32, NodeWants>,
     room: usize,
-    /// By slot.
-    penalties: BTreeMap<usize, Penalty>,
+    penalties: Penalties,
     actions: std::collections::VecDeque<Action>,
     now: Option<Instant>,
 }
@@ -213,7 +224,7 @@ impl Fetcher {
             peers: BTreeMap::new(),
             wanted: BTreeMap::new(),
             room: 0,
-            penalties: BTreeMap::new(),
+            penalties: Penalties::default(),
             actions: std::collections::VecDeque::new(),
             now: None,
         }
@@ -230,12 +241,8 @@ impl Fetcher {
                 continue;
             }
             let penalties = &self.penalties;
-            let mut partitions: Vec<Want> = wants
-                .partitions
-                .iter()
-                .filter(|want| penalty(penalties, node, want).is_none_or(|penalty| penalty.until <= now))
-                .cloned()
-                .collect();
+            let is_free = |want: &&Want| penalties.until(node, want).is_none_or(|until| until <= now);
+            let mut partitions: Vec<Want> = wants.partitions.iter().filter(is_free).cloned().collect();
             if partitions.is_empty() {
                 continue;
             }
@@ -247,7 +254,9 @@ impl Fetcher {
             let most = usize::try_from(self.config.max_bytes).unwrap_or(0).min(room);
             let max_wait =
                 if wants.held_back { self.config.max_wait.min(IMPATIENT_WAIT) } else { self.config.max_wait };
+            let shuns_another = partitions.iter().any(|want| penalties.is_another_shunned(node, want, now));
             let mut request = FetchRequest {
+                rack_id: if shuns_another { Str::default() } else { self.config.rack.clone() },
                 max_wait_ms: millis(max_wait),
                 min_bytes: self.config.min_bytes,
                 max_bytes: i32::try_from(most).unwrap_or(i32::MAX),
@@ -289,7 +298,7 @@ impl Fetcher {
                 // Whether the broker handled the request is not known, so neither is its session's epoch.
                 peer.session.reset();
                 self.back_off(node, now);
-                self.refresh(&sent);
+                self.give_up(node, &sent, now);
                 if !error.is_retriable() {
                     self.actions.push_back(Action::Report(Complaint(error)));
                 }
@@ -321,7 +330,7 @@ impl Fetcher {
             code => {
                 peer.session.reset();
                 self.back_off(node, now);
-                self.refresh(&sent);
+                self.give_up(node, &sent, now);
                 if !code.is_retriable() && !concerns_topic_id(code) {
                     let error = KrafkaError::broker(code, format!("fetching from broker {node}"));
                     self.actions.push_back(Action::Report(Complaint(error)));
@@ -359,9 +368,12 @@ impl Fetcher {
             for data in topic.partitions {
                 let Some(want) = sent.sent.remove(&(name.clone(), data.partition_index)) else { continue };
                 let code = ErrorCode(data.error_code);
+                let is_led = want.leader == node;
                 if code.is_ok() {
-                    self.penalties.remove(&want.claim.slot);
-                    all = all.max(self.records(&want, data));
+                    all = all.max(self.records(node, &want, data, now));
+                } else if code == ErrorCode::OFFSET_OUT_OF_RANGE && !is_led {
+                    // The replica lacks what the leader may have.
+                    all = all.max(self.ask_leader(node, &want, now));
                 } else if code == ErrorCode::OFFSET_OUT_OF_RANGE {
                     self.actions.push_back(Action::OutOfRange { claim: want.claim, offset: want.position.offset });
                 } else {
@@ -372,8 +384,11 @@ impl Fetcher {
                         let context = format!("fetching from {name}-{}", want.partition);
                         self.actions.push_back(Action::Report(Complaint(KrafkaError::broker(code, context))));
                     }
-                    self.penalise(node, &want, now);
-                    all = all.max(Yield::Failures);
+                    all = all.max(if is_led {
+                        self.penalise(node, &want, now)
+                    } else {
+                        self.ask_leader(node, &want, now)
+                    });
                     if !stale.contains(&name) {
                         stale.push(name.clone());
                     }
@@ -386,9 +401,17 @@ impl Fetcher {
         all
     }
 
-    fn records(&mut self, want: &Want, data: PartitionData) -> Yield {
+    fn records(&mut self, node: i32, want: &Want, data: PartitionData, now: Instant) -> Yield {
+        let is_led = want.leader == node;
+        let sent_to = Some(data.preferred_read_replica).filter(|&other| other >= 0 && other != node);
         let diverging = &data.diverging_epoch;
-        if diverging.epoch >= 0 || diverging.end_offset >= 0 {
+        let is_diverging = diverging.epoch >= 0 || diverging.end_offset >= 0;
+        if !is_led && (is_diverging || sent_to.is_some()) {
+            // To a replica that is behind, our log is one that diverges at its end. And only leaders send us elsewhere.
+            return self.ask_leader(node, want, now);
+        }
+        self.penalties.succeeded(node, want);
+        if is_diverging {
             let (epoch, end_offset) = (diverging.epoch, diverging.end_offset);
             self.actions.push_back(Action::Diverged { claim: want.claim, epoch, end_offset });
             return Yield::Nothing;
@@ -402,7 +425,25 @@ impl Fetcher {
             records,
             high_watermark: data.high_watermark,
         }));
+        if let Some(node) = sent_to {
+            let preferred = Preferred::new(node, (want.leader, want.leader_epoch), now + self.config.lease);
+            self.actions.push_back(Action::Prefer { claim: want.claim, preferred });
+        }
         if next == want.position { Yield::Nothing } else { Yield::Progress }
+    }
+
+    /// A replica that we were sent to has failed us: it is left alone for a while.
+    fn ask_leader(&mut self, node: i32, want: &Want, now: Instant) -> Yield {
+        self.actions.push_back(Action::AskLeader { claim: want.claim });
+        self.penalise(node, want, now)
+    }
+
+    /// Nothing came of a whole request.
+    fn give_up(&mut self, node: i32, sent: &InFlight, now: Instant) {
+        for want in sent.sent.values().filter(|want| want.leader != node) {
+            self.ask_leader(node, want, now);
+        }
+        self.refresh(sent);
     }
 
     fn refresh(&mut self, sent: &InFlight) {
@@ -424,11 +465,10 @@ impl Fetcher {
         peer.failures = peer.failures.saturating_add(1);
     }
 
-    fn penalise(&mut self, node: i32, want: &Want, now: Instant) {
-        let failures = penalty(&self.penalties, node, want).map_or(0, |penalty| penalty.failures.saturating_add(1));
-        let until = now + self.config.backoff.delay(failures, &mut self.rng);
-        let penalty = Penalty { node, leader_epoch: want.leader_epoch, failures, until };
-        self.penalties.insert(want.claim.slot, penalty);
+    fn penalise(&mut self, node: i32, want: &Want, now: Instant) -> Yield {
+        let (backoff, rng) = (&self.config.backoff, &mut self.rng);
+        self.penalties.failed(node, want, |failures| backoff.delay(failures, rng), now);
+        Yield::Failures
     }
 
     fn close(&mut self) {
@@ -485,7 +525,7 @@ impl Machine for Fetcher {
         let idle = self.wanted.iter().filter_map(|(node, wants)| Some((node, wants, self.peers.get(node)?)));
         let idle = idle.filter(|(_, _, peer)| peer.in_flight.is_none());
         idle.filter_map(|(&node, wants, peer)| {
-            let penalties = wants.partitions.iter().map(|want| penalty(&self.penalties, node, want).map(|p| p.until));
+            let penalties = wants.partitions.iter().map(|want| self.penalties.until(node, want));
             // The first partition that may be fetched, but not before its broker may be asked.
             penalties.min().map(|first| first.max(peer.not_before))
         })
@@ -510,12 +550,6 @@ fn pause(barren: u32, max_wait: Duration) -> Duration {
 
 fn millis(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
-}
-
-/// The penalty of a partition, unless it has another leader since.
-fn penalty<'a>(penalties: &'a BTreeMap<usize, Penalty>, node: i32, want: &Want) -> Option<&'a Penalty> {
-    let penalty = penalties.get(&want.claim.slot)?;
-    (penalty.node == node && penalty.leader_epoch == want.leader_epoch).then_some(penalty)
 }
 
 /// Codes that say that the topic was created anew, or that the broker has not heard of it yet: fresh metadata decides.

@@ -34,6 +34,8 @@ mod fetcher;
 mod group;
 mod listener;
 mod metrics;
+mod penalties;
+mod preferred;
 mod record;
 mod reset;
 mod session;

@@ -1,4 +1,4 @@
-//! Which partitions this consumer reads, at which position, in which state. The one owner of that.
+//! Which partitions this consumer reads, at which position, in which state, from whom. The one owner of that.
 //!
 //! ```text
 //!              ┌──────────────────── seek ◀───────────────────┐
@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use krafka_protocol::{Str, Uuid};
 
-use crate::cluster::Snapshot;
+use super::preferred::Preferred;
+use crate::cluster::{PartitionView, Snapshot};
 use crate::{KrafkaError, TopicPartition};
 
 /// A partition as it was at some moment: its place, and the generation of its position.
@@ -96,6 +97,8 @@ pub(crate) struct Partition {
     pub(crate) fetch: Position,
     /// The node that leads it, and its epoch.
     pub(crate) leader: Option<(i32, i32)>,
+    /// The nearer replica that the leader sends us to.
+    pub(crate) preferred: Option<Preferred>,
     /// The broker said that `fetch` is out of range; it is reset when what is buffered has been handed out.
     pub(crate) out_of_range: bool,
     pub(crate) high_watermark: i64,
@@ -145,6 +148,7 @@ impl Subscription {
             committable: None,
             fetch: Position::UNKNOWN,
             leader: None,
+            preferred: None,
             out_of_range: false,
             high_watermark: -1,
             touched: false,
@@ -265,7 +269,7 @@ impl Subscription {
         }
     }
 
-    /// Takes leaders, epochs and topic ids from the snapshot.
+    /// Takes leaders, epochs and topic ids from the snapshot; and that a preferred replica is gone.
     ///
     /// Returns the slots whose buffered records must be dropped: those with a new leader have to validate their
     /// position first, and a topic that was created anew under the same name starts over, as `start_over` says (or
@@ -291,6 +295,12 @@ impl Subscription {
             if leader.is_some() || partition.leader.is_none() || recreated {
                 partition.leader = leader;
             }
+            let replicas = snapshot.partition(&partition.topic, partition.name.partition);
+            let is_there = |node: i32| {
+                let is_up = |view: &PartitionView| view.replicas.contains(&node) && !view.offline.contains(&node);
+                snapshot.node(node).is_some() && replicas.is_some_and(is_up)
+            };
+            partition.preferred = partition.preferred.filter(|preferred| is_there(preferred.node()));
             if recreated && !matches!(partition.stage, Stage::Loading) {
                 match start_over(&partition.name) {
                     Ok(start) => self.reset(slot, start),

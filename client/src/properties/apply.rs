@@ -23,6 +23,9 @@ pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, String> {
     if let Some(client_id) = properties.get("client.id") {
         builder = builder.client_id(client_id);
     }
+    if let Some(rack) = properties.get("client.rack") {
+        builder = builder.client_rack(rack);
+    }
     if let Some(timeout) = properties.millis("request.timeout.ms")? {
         builder = builder.request_timeout(timeout);
     }

@@ -10,6 +10,7 @@ const READ: &[&str] = &[
     "allow.auto.create.topics",
     "bootstrap.servers",
     "client.id",
+    "client.rack",
     "connections.max.idle.ms",
     "metadata.max.age.ms",
     "metadata.recovery.rebootstrap.trigger.ms",

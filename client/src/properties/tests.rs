@@ -23,12 +23,12 @@ const SASL: &str = "bootstrap.servers=a:1\nsecurity.protocol=SASL_PLAINTEXT\n";
 
 #[test]
 fn settings_are_read() {
-    let text = "bootstrap.servers=a:1,b:2\nclient.id=shop\nrequest.timeout.ms=7000\nacks=all\n\
+    let text = "bootstrap.servers=a:1,b:2\nclient.id=shop\nclient.rack=zone-7\nrequest.timeout.ms=7000\nacks=all\n\
                 connections.max.idle.ms=-1\nmetadata.recovery.strategy=NONE\nallow.auto.create.topics=true";
 
     let shown = shown(text);
 
-    for part in ["a:1,b:2", "shop", "7s", "None"] {
+    for part in ["a:1,b:2", "shop", "zone-7", "7s", "None"] {
         assert!(shown.contains(part), "{shown} lacks {part}");
     }
 }

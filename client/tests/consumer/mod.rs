@@ -9,6 +9,7 @@ mod group;
 mod mistakes;
 mod poll;
 mod positions;
+mod racks;
 
 use std::time::Duration;
 

@@ -35,7 +35,8 @@ pub(crate) const OLDEST: &str = "3.9.2";
 pub enum Ground {
     /// One node with all listeners, by SASL and TLS.
     Doors,
-    /// Three nodes that may be killed, stopped and moved, and make topics that somebody writes to.
+    /// Three nodes, each in a rack of its own, that may be killed, stopped and moved, and make topics that somebody
+    /// writes to.
     Nodes,
     /// The same of release 3.9.2, whichever is asked for, to be upgraded. The fake has none.
     Releases,
@@ -276,6 +277,7 @@ fn fake(runtime: &Runtime, ground: Ground) -> Result<(BTreeMap<String, String>, 
         Ground::Nodes | Ground::Releases => FakeCluster::builder()
             .nodes(NODES)
             .racks((1..=NODES).map(|node| format!("rack-{node}")))
+            .rack_aware_replica_selector(true)
             .auto_create_topics(true)
             .broker_config("broker.session.timeout.ms", "4000"),
     };

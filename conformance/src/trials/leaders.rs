@@ -12,12 +12,12 @@ use super::{NODES, NewTopic, Record, Result, Stage, client, ensure, topic, until
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn leader(kafka: &Kafka, topic: &str, partition: usize) -> Option<i32> {
+pub(super) async fn leader(kafka: &Kafka, topic: &str, partition: usize) -> Option<i32> {
     let described = kafka.admin().describe_topics([topic]).await.ok()?.into_values().next()?.ok()?;
     described.partitions.get(partition)?.leader
 }
 
-fn replicated(name: &str) -> NewTopic {
+pub(super) fn replicated(name: &str) -> NewTopic {
     NewTopic::new(name, NODES).replication_factor(3).config("min.insync.replicas", "2")
 }
 

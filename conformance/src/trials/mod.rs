@@ -21,6 +21,7 @@ mod connections;
 mod leaders;
 mod lifecycle;
 mod metadata;
+mod racks;
 mod rebootstrap;
 mod road;
 mod security;
@@ -143,6 +144,9 @@ trials! {
     "LE-28,MD-08" leaders::nothing_is_lost_while_replicas_move on Nodes;
     "MD-22,RB-06" leaders::nothing_is_lost_while_all_nodes_are_restarted on Nodes long;
     "LE-01" leaders::a_former_leader_names_the_next on Nodes;
+    "LE-24" racks::records_come_from_the_replica_in_ones_rack on Nodes;
+    "LE-25" racks::a_position_that_no_replica_has_is_reset on Nodes;
+    "LE-26" racks::nothing_is_lost_with_a_killed_replica_in_ones_rack on Nodes;
     "CB-22" rebootstrap::a_node_that_moved_is_found on Nodes long;
     "RB-05" rebootstrap::another_node_at_an_address_is_noticed on Nodes;
     "RB-10" rebootstrap::who_lost_all_brokers_goes_on_when_they_are_back on Nodes;

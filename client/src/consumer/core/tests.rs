@@ -1,8 +1,15 @@
 //! What happens to records between the buffer and the user: a rebalance, a seek, an end of the range.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::*;
+
+#[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+fn some_time() -> Instant {
+    Instant::now()
+}
 
 /// Partition t-0 in the state of being fetched at offset 0, with so many bytes buffered.
 fn core(bytes: usize) -> (Core, Claim) {
@@ -90,9 +97,9 @@ fn a_partition_is_wanted_while_its_buffer_has_room() {
     let (mut core, claim) = core(99);
     core.subscription.held(claim).expect("held").leader = Some((1, 4));
 
-    let (nodes, room, _) = core.wanted();
+    let (nodes, room, _) = core.wanted(some_time());
     core.buffer(fetched(claim, 10, 1));
-    let (full, ..) = core.wanted();
+    let (full, ..) = core.wanted(some_time());
 
     assert_eq!((nodes[&1].partitions.len(), nodes[&1].partitions[0].position.offset, room), (1, 10, 901));
     assert!(full[&1].partitions.is_empty() && full[&1].held_back);
@@ -108,7 +115,7 @@ fn asked_for(buffered: &[usize]) -> Vec<i32> {
         core.subscription.held(claim).expect("held").leader = Some((1, 4));
         core.buffer(fetched(claim, 0, bytes));
     }
-    core.wanted().0[&1].partitions.iter().map(|want| want.partition).collect()
+    core.wanted(some_time()).0[&1].partitions.iter().map(|want| want.partition).collect()
 }
 
 #[test]
@@ -120,11 +127,49 @@ fn a_broker_is_asked_when_it_is_worth_it_or_a_partition_is_empty() {
     assert_eq!(asked_for(&[100, 100]), [0; 0]);
 }
 
+/// LE-24: until the lease ends, or somebody leads anew; and then from the leader.
+#[test]
+fn a_partition_is_wanted_of_the_replica_that_its_leader_names() {
+    let (mut core, claim) = core(0);
+    core.subscription.held(claim).expect("held").leader = Some((1, 4));
+    let (start, lease) = (some_time(), Duration::from_secs(300));
+    let asked = |core: &Core, now| core.wanted(now).0.into_keys().collect::<Vec<_>>();
+
+    core.prefer(claim, Preferred::new(2, (1, 4), start + lease));
+    let want = core.wanted(start).0[&2].partitions[0].clone();
+    assert_eq!((want.leader, want.leader_epoch), (1, 4));
+    assert_eq!((asked(&core, start), asked(&core, start + lease)), (vec![2], vec![1]));
+
+    core.subscription.held(claim).expect("held").leader = Some((1, 5));
+    assert_eq!(asked(&core, start), [1]);
+
+    core.prefer(claim, Preferred::new(2, (1, 5), start + lease));
+    assert_eq!(asked(&core, start), [2]);
+    core.ask_leader(claim);
+    assert_eq!(asked(&core, start), [1]);
+}
+
+#[test]
+fn a_seek_keeps_the_preferred_replica_and_a_new_assignment_does_not() {
+    let (mut core, claim) = core(0);
+    core.subscription.held(claim).expect("held").leader = Some((1, 4));
+    core.prefer(claim, Preferred::new(2, (1, 4), some_time() + Duration::from_secs(300)));
+
+    core.seek(claim.slot, Position::new(7, -1));
+    assert!(core.wanted(some_time()).0.contains_key(&2));
+
+    core.unassign_all();
+    core.assign(TopicPartition::new("t", 0), Stage::Fetching);
+    let claim = core.subscription.iter().next().expect("one partition").0;
+    core.subscription.held(claim).expect("held").leader = Some((1, 4));
+    assert!(core.wanted(some_time()).0.contains_key(&1));
+}
+
 #[test]
 fn a_partition_without_leader_is_named() {
     let (core, _) = core(0);
 
-    assert_eq!(core.wanted().2, [Str::from("t")]);
+    assert_eq!(core.wanted(some_time()).2, [Str::from("t")]);
 }
 
 /// Retention may pass what is fetched next while what was fetched before waits to be handed out.

@@ -72,6 +72,20 @@ impl Engine {
                 self.core().out_of_range(claim, offset);
                 self.is_dirty = true;
             }
+            fetcher::Action::Prefer { claim, preferred } => {
+                let mut core = self.core();
+                if let Some(partition) = core.subscription.held(claim) {
+                    let node = preferred.node();
+                    tracing::debug!(partition = %partition.name, node, "the leader names a replica in our rack");
+                }
+                core.prefer(claim, preferred);
+                drop(core);
+                self.is_dirty = true;
+            }
+            fetcher::Action::AskLeader { claim } => {
+                self.core().ask_leader(claim);
+                self.is_dirty = true;
+            }
             fetcher::Action::Refresh { topics } => self.actions.push_back(Action::Refresh(topics)),
             fetcher::Action::Hint(hint) => self.actions.push_back(Action::Hint(hint)),
             fetcher::Action::Report(complaint) => self.report(complaint.0),

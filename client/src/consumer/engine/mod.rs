@@ -319,7 +319,7 @@ impl Engine {
             self.begin_all();
         }
         let core = self.core();
-        let (nodes, room, leaderless) = core.wanted();
+        let (nodes, room, leaderless) = core.wanted(now);
         let (mut loading, mut resetting, mut validating) = (Vec::new(), Vec::new(), Vec::new());
         for (claim, partition) in core.subscription.iter() {
             let (topic, number, leader) = (partition.topic.clone(), partition.name.partition, partition.leader);

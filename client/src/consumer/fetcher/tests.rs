@@ -8,6 +8,8 @@ use krafka_protocol::script::Script;
 
 use super::*;
 
+mod racks;
+
 const MS: Duration = Duration::from_millis(1);
 const ROOM: usize = 1 << 20;
 
@@ -17,6 +19,8 @@ fn fetcher(_: Instant) -> Fetcher {
         min_bytes: 1,
         max_bytes: 1 << 20,
         partition_max_bytes: 1 << 10,
+        rack: Str::from("here"),
+        lease: MS * 300_000,
         backoff: Backoff::new(MS * 100, MS * 1_000),
     };
     Fetcher::new(config, Rng::new(1))
@@ -28,6 +32,7 @@ fn want(partition: i32) -> Want {
         topic: Str::from("t"),
         topic_id: Uuid([7; 16]),
         partition,
+        leader: 1,
         leader_epoch: 3,
         position: Position::new(10, 3),
     }
@@ -35,7 +40,7 @@ fn want(partition: i32) -> Want {
 
 fn wanted(lists: &[(i32, &[i32])]) -> Input {
     let nodes = lists.iter().map(|(node, partitions)| {
-        let partitions = partitions.iter().copied().map(want).collect();
+        let partitions = partitions.iter().map(|&partition| Want { leader: *node, ..want(partition) }).collect();
         (*node, NodeWants { partitions, held_back: false })
     });
     Input::Wanted { nodes: nodes.collect(), room: ROOM }
@@ -71,6 +76,8 @@ fn words(script: &mut Script<Fetcher>) -> Vec<String> {
         Action::Buffer(fetched) => format!("buffer {}", fetched.claim.slot),
         Action::Diverged { end_offset, .. } => format!("diverged {end_offset}"),
         Action::OutOfRange { claim, offset } => format!("out of range {} {offset}", claim.slot),
+        Action::Prefer { claim, preferred } => format!("prefer {} for {}", preferred.node(), claim.slot),
+        Action::AskLeader { claim } => format!("ask the leader of {}", claim.slot),
         Action::Refresh { .. } => "refresh".to_owned(),
         Action::Hint(hint) => format!("hint {} {}", hint.leader_id, hint.leader_epoch),
         Action::Report(_) => "report".to_owned(),

@@ -134,3 +134,27 @@ fn adding_a_partition_again_keeps_it_paused() {
 
     assert!(subscription.partition(&name(0)).expect("assigned").paused);
 }
+
+/// LE-26: it is not waited for at a replica that metadata calls gone.
+#[test]
+fn a_preferred_replica_that_is_gone_is_forgotten() {
+    #[expect(clippy::disallowed_methods, reason = "a test may begin at any time")]
+    let until = std::time::Instant::now();
+    let partition_of = |change: &dyn Fn(&mut Snapshot)| {
+        let (mut subscription, claim) = fetching();
+        subscription.held(claim).expect("held").preferred = Some(Preferred::new(2, (1, 4), until));
+        let mut snapshot = snapshot(1, 1, 4);
+        change(&mut snapshot);
+        subscription.follow(&snapshot, &earliest);
+        subscription.partition(&name(0)).expect("assigned").preferred.map(|preferred| preferred.node())
+    };
+    let view = |snapshot: &mut Snapshot, change: &dyn Fn(&mut PartitionView)| {
+        let topic = Arc::make_mut(snapshot.topics.get_mut("t").expect("there"));
+        change(&mut topic.partitions[0]);
+    };
+
+    assert_eq!(partition_of(&|_| ()), Some(2));
+    assert_eq!(partition_of(&|snapshot| drop(snapshot.nodes.remove(&2))), None);
+    assert_eq!(partition_of(&|snapshot| view(snapshot, &|view| view.offline = [2].into())), None);
+    assert_eq!(partition_of(&|snapshot| view(snapshot, &|view| view.replicas = [1, 3].into())), None);
+}
