@@ -395,18 +395,42 @@ impl Consumer {
 
     /// Reads a partition on from this offset. It wins over whatever the consumer was doing there.
     ///
+    /// With the leader epoch of the record before it ([`OffsetAndMetadata::leader_epoch`], as
+    /// [`committed`](Self::committed) returns it, and as it may be kept beside what was made of the records), the
+    /// leader is asked first whether its log is still the same up to there (KIP-320). If it is not, because records
+    /// were lost with a leader and others written in their place, reading begins where that epoch ends now; without a
+    /// [reset policy](ConsumerBuilder::auto_offset_reset), [`poll`](Self::poll) says where that is, and the partition
+    /// waits for another seek. By default, without an epoch, the offset is taken as it is.
+    ///
+    /// ```no_run
+    /// # async fn example(consumer: krafka::Consumer) -> krafka::Result<()> {
+    /// use krafka::consumer::OffsetAndMetadata;
+    ///
+    /// consumer.seek("orders", 0, 1_000).await?;
+    /// consumer.seek("orders", 1, OffsetAndMetadata::new(1_000).leader_epoch(7)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`KrafkaError::IllegalState`] if the partition is not assigned, [`KrafkaError::Config`] for a negative offset.
     /// An offset that the log does not have shows when it is fetched: then the reset policy decides.
     ///
     /// # Cancel safety
     /// It does not wait.
-    pub async fn seek(&self, topic: impl AsRef<str>, partition: i32, offset: i64) -> Result<()> {
+    pub async fn seek(
+        &self,
+        topic: impl AsRef<str>,
+        partition: i32,
+        offset: impl Into<OffsetAndMetadata>,
+    ) -> Result<()> {
+        let OffsetAndMetadata { offset, leader_epoch, .. } = offset.into();
         if offset < 0 {
             return Err(KrafkaError::config(format!("seek: {offset} is no offset")));
         }
         let name = TopicPartition::new(topic.as_ref(), partition);
-        self.change("seek", &name, |core, slot| core.seek(slot, Position::new(offset, -1)))
+        let position = Position::new(offset, leader_epoch.unwrap_or(-1).max(-1));
+        self.change("seek", &name, |core, slot| core.seek(slot, position))
     }
 
     /// Reads a partition from its oldest record on.

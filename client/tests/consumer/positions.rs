@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka::consumer::AutoOffsetReset;
+use krafka::consumer::{AutoOffsetReset, OffsetAndMetadata};
 use krafka::testing::FakeCluster;
 use krafka::{Environment, Kafka, KrafkaError, TopicPartition};
 use krafka_protocol::{AnyResponse, ApiKey, ErrorCode};
@@ -340,4 +340,69 @@ async fn a_truncated_log_without_a_policy_is_an_error_that_says_where() {
 
     let text = error.to_string();
     assert!(text.contains("t-0") && text.contains("offset 4") && text.contains("position was 10"), "{text}");
+}
+
+/// Records 0 to 9 of one epoch, and 10 to 14 of the next; and the first of the two.
+async fn two_epochs(world: &World) -> i32 {
+    world.produce("t", 0, &texts(&numbers(0, 9))).await;
+    let epoch = world.fake.leader_epoch("t", 0).expect("an epoch");
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+    world.produce("t", 0, &texts(&numbers(10, 14))).await;
+    epoch
+}
+
+/// LE-15: records 10 to 12 of that epoch are lost.
+#[tokio::test(start_paused = true)]
+async fn a_seek_with_an_older_epoch_lands_where_that_epoch_ends() {
+    let world = World::new(&[("t", 1)]).await;
+    let epoch = two_epochs(&world).await;
+    let consumer = reader_with(&world, AutoOffsetReset::Earliest).await;
+    let fetches = |world: &World| world.fake.history().count(ApiKey::Fetch);
+    take(&consumer, 15).await;
+    tokio::time::sleep(SOON).await;
+
+    let hold = world.fake.when(ApiKey::OffsetForLeaderEpoch).delay(Duration::from_secs(2));
+    consumer.seek("t", 0, OffsetAndMetadata::new(13).leader_epoch(epoch)).await.expect("assigned");
+    hold.wait(1).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = fetches(&world);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(fetches(&world), before, "nothing is fetched before the leader has said what it knows");
+
+    assert_eq!(values(&take(&consumer, 5).await), ["10", "11", "12", "13", "14"]);
+}
+
+/// LE-15: what that epoch has is where the user says.
+#[tokio::test(start_paused = true)]
+async fn a_seek_within_its_epoch_is_taken_as_it_is() {
+    let world = World::new(&[("t", 1)]).await;
+    let epoch = two_epochs(&world).await;
+    let consumer = reader_with(&world, AutoOffsetReset::Earliest).await;
+    take(&consumer, 15).await;
+
+    for (offset, of) in [(10, epoch), (4, epoch), (13, epoch + 1)] {
+        consumer.seek("t", 0, OffsetAndMetadata::new(offset).leader_epoch(of)).await.expect("assigned");
+        assert_eq!(values(&take(&consumer, 1).await)[0], offset.to_string());
+    }
+
+    assert_eq!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch), 3, "the leader was asked each time");
+    consumer.seek("t", 0, OffsetAndMetadata::new(13)).await.expect("assigned");
+    assert_eq!(values(&take(&consumer, 2).await), ["13", "14"]);
+    assert_eq!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch), 3, "without an epoch there is no question");
+}
+
+/// LE-15, LE-09.
+#[tokio::test(start_paused = true)]
+async fn a_seek_beyond_its_epoch_without_a_policy_is_an_error_that_says_where() {
+    let world = World::new(&[("t", 1)]).await;
+    let epoch = two_epochs(&world).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+
+    consumer.seek("t", 0, OffsetAndMetadata::new(13).leader_epoch(epoch)).await.expect("assigned");
+    let error = consumer.poll(SOON).await.expect_err("there were others");
+
+    let text = error.to_string();
+    assert!(text.contains("t-0") && text.contains("offset 10") && text.contains("position was 13"), "{text}");
+    consumer.seek("t", 0, 13).await.expect("assigned");
+    assert_eq!(values(&take(&consumer, 2).await), ["13", "14"], "who insists gets what is there");
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use krafka::Kafka;
+use krafka::consumer::OffsetAndMetadata;
 use krafka::protocol::api::alter_partition_reassignments::{ReassignablePartition, ReassignableTopic};
 use krafka::protocol::{AlterPartitionReassignmentsRequest, ApiKey};
 
 use super::road::Road;
 use super::work::Work;
-use super::{NODES, NewTopic, Record, Result, Stage, client, ensure, topic, until, within};
+use super::{AutoOffsetReset, NODES, NewTopic, Record, Result, Stage, client, ensure, topic, until, within};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -60,7 +61,7 @@ pub(super) async fn nothing_is_lost_with_a_silent_leader(stage: &Stage) -> Resul
 }
 
 /// Moves all partitions of a topic to one node.
-async fn reassign(kafka: &Kafka, topic: &str, node: i32) -> Result<()> {
+pub(super) async fn reassign(kafka: &Kafka, topic: &str, node: i32) -> Result<()> {
     let partition = |index| ReassignablePartition { partition_index: index, replicas: Some(vec![node]) };
     let moved = ReassignableTopic { name: topic.into(), partitions: (0..NODES).map(partition).collect() };
     let request = AlterPartitionReassignmentsRequest {
@@ -128,6 +129,39 @@ pub(super) async fn a_former_leader_names_the_next(stage: &Stage) -> Result<()> 
     let expected = [(true, stage.address(1)?), (true, stage.address(2)?)];
     ensure!(words == expected, "{words:?} instead of {expected:?}");
     ensure!(sent.offset == i64::from(NODES), "offset {}", sent.offset);
+    Ok(())
+}
+
+/// LE-15: a seek behind the end of an epoch that is over lands where it ended.
+pub(super) async fn a_seek_with_an_older_epoch_lands_where_it_ended(stage: &Stage) -> Result<()> {
+    let name = topic(stage, |name| NewTopic::new(name, NODES).replication_factor(1)).await?;
+    let kafka = client(stage)?.connect().await?;
+    let producer = kafka.producer().linger(Duration::ZERO).build().await?;
+    let builder = kafka.consumer_without_group().auto_offset_reset(AutoOffsetReset::Earliest);
+    let consumer = builder.build().await?;
+    consumer.assign(&name, vec![0]).await?;
+    let mut epochs = Vec::new();
+    for node in [1, 2] {
+        reassign(&kafka, &name, node).await?;
+        for _ in 0..5 {
+            producer.send(Record::new(&*name, "tea").partition(0)).await?;
+        }
+        let mut read = Vec::new();
+        while read.len() < 5 {
+            read.extend(within(20 * SECOND, "records", consumer.poll(20 * SECOND)).await??);
+        }
+        epochs.extend(read.first().and_then(|record| record.leader_epoch));
+    }
+    ensure!(epochs.len() == 2 && epochs[0] < epochs[1], "the epochs were {epochs:?}");
+
+    let mut landed = Vec::new();
+    for epoch in &epochs {
+        consumer.seek(&name, 0, OffsetAndMetadata::new(8).leader_epoch(*epoch)).await?;
+        let read = within(20 * SECOND, "records", consumer.poll(20 * SECOND)).await??;
+        landed.extend(read.first().map(|record| record.offset));
+    }
+
+    ensure!(landed == [5, 8], "the seeks landed at {landed:?}");
     Ok(())
 }
 

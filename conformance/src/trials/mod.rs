@@ -144,6 +144,7 @@ trials! {
     "LE-28,MD-08" leaders::nothing_is_lost_while_replicas_move on Nodes;
     "MD-22,RB-06" leaders::nothing_is_lost_while_all_nodes_are_restarted on Nodes long;
     "LE-01" leaders::a_former_leader_names_the_next on Nodes;
+    "LE-15" leaders::a_seek_with_an_older_epoch_lands_where_it_ended on Nodes;
     "LE-24" racks::records_come_from_the_replica_in_ones_rack on Nodes;
     "LE-25" racks::a_position_that_no_replica_has_is_reset on Nodes;
     "LE-26" racks::nothing_is_lost_with_a_killed_replica_in_ones_rack on Nodes;
