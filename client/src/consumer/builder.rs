@@ -379,6 +379,7 @@ impl ConsumerBuilder {
             member: MemberConfig {
                 group_id: id.clone(),
                 group_instance_id: self.group_instance_id.clone().map(Str::from),
+                rack: Some(self.kafka.client_rack().clone()).filter(|rack| !rack.is_empty()),
                 session_timeout: self.session_timeout,
                 rebalance_timeout: self.max_poll_interval,
                 heartbeat_interval: self.heartbeat_interval,

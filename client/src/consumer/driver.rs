@@ -11,9 +11,10 @@ use krafka_protocol::{ErrorCode, Recovery, Request, Str, Uuid};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
+use super::assign::{Placement, placement};
 use super::commit;
 use super::committed::layout;
-use super::engine::{Action, Engine, Event, Input, count};
+use super::engine::{Action, Engine, Event, Input};
 use super::fetcher::Hint;
 use super::group::classic;
 use super::listener::RebalanceListener;
@@ -369,8 +370,8 @@ impl Remote {
         Ok(names.iter().map(|name| (name.clone(), id(name))).collect())
     }
 
-    /// How many partitions the topics have, by metadata that knows all of them that exist.
-    async fn count(&self, topics: &BTreeSet<Str>) -> std::collections::BTreeMap<Str, i32> {
+    /// How many partitions the topics have, and where, by metadata that knows all of them that exist.
+    async fn count(&self, topics: &BTreeSet<Str>) -> Placement {
         let mut snapshot = self.cluster.snapshot();
         if topics.iter().any(|topic| !snapshot.topics.contains_key(topic)) {
             let names: Vec<Str> = topics.iter().cloned().collect();
@@ -379,7 +380,7 @@ impl Remote {
                 snapshot = loaded;
             }
         }
-        count(&snapshot, topics)
+        placement(&snapshot, topics)
     }
 
     /// Waits for a topic and these partitions to exist, as long as `patience` allows.

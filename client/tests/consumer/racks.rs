@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use krafka::consumer::{AutoOffsetReset, Consumer};
+use krafka::consumer::{AutoOffsetReset, Consumer, OffsetAndMetadata};
 use krafka::testing::{FakeCluster, FakeClusterBuilder};
 use krafka::{Environment, Kafka};
 use krafka_protocol::{AnyResponse, ApiKey, ErrorCode, FetchRequest, FetchResponse};
@@ -143,6 +143,26 @@ async fn a_replica_that_lacks_the_position_does_not_reset_it() {
     tokio::time::sleep(Duration::from_secs(31)).await;
     assert_eq!(values(&take(&racks.consumer, 2).await), ["b", "c"]);
     assert_eq!(resets, 1, "where it began");
+}
+
+/// LE-25: to a replica that lags, what it lacks looks like a log that was truncated.
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_lags_does_not_make_a_log_look_truncated() {
+    let racks = Racks::settled().await;
+    let epoch = racks.world.fake.leader_epoch("t", 0).expect("an epoch");
+    racks.world.fake.lag(racks.near, "t", 0);
+    for value in ["a", "b", "c"] {
+        racks.world.fake.append("t", 0, None, Some(value.as_bytes()));
+    }
+    let before = racks.fetches_of(racks.near);
+
+    racks.consumer.seek("t", 0, OffsetAndMetadata::new(2).leader_epoch(epoch)).await.expect("assigned");
+    racks.consumer.poll(SOON).await.expect("no error");
+
+    assert_eq!(racks.consumer.position("t", 0).await.expect("a position"), 2);
+    assert!(racks.fetches_of(racks.near) > before, "it was asked, and said so");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!(values(&take(&racks.consumer, 2).await), ["b", "c"]);
 }
 
 /// LE-25: and what the leader does not have either is reset.
@@ -376,4 +396,45 @@ async fn a_rack_of_a_handle_is_that_of_its_groups_members_too() {
     assert_eq!(values(&take(&member, 1).await), ["first"]);
 
     assert!(racks.fetches_of(racks.near) > before + 1);
+}
+
+/// A member of a group that stands in `rack`, or nowhere; how many joins it took when a node's rack has changed.
+async fn joins_when_a_rack_changes(rack: &str, node: impl FnOnce(i32) -> i32) -> usize {
+    let builder = FakeCluster::builder().topic("t", 1).replication_factor(1);
+    let Racks { world: World { fake, .. }, leader, .. } = Racks::of(builder).await;
+    let kafka = Kafka::builder(fake.bootstrap())
+        .environment(Environment::new(fake.pipes(), 2))
+        .client_rack(rack)
+        .metadata_max_age(SOON)
+        .connect()
+        .await
+        .expect("the fake is up");
+    let consumer = kafka.consumer("g").build().await.expect("valid");
+    consumer.subscribe(&["t"]).await.expect("subscribed");
+    while consumer.assignment().is_empty() {
+        consumer.poll(SOON).await.expect("no error");
+    }
+    let before = fake.history().count(ApiKey::JoinGroup);
+
+    let changed = node(leader);
+    fake.when(ApiKey::Metadata).forever().edit(move |response| {
+        if let AnyResponse::Metadata(metadata) = response {
+            let brokers = metadata.brokers.iter_mut().filter(|broker| broker.node_id == changed);
+            brokers.for_each(|broker| broker.rack = Some("rack-9".into()));
+        }
+    });
+    for _ in 0..6 {
+        consumer.poll(SOON).await.expect("no error");
+    }
+
+    assert_eq!(consumer.assignment().len(), 1);
+    fake.history().count(ApiKey::JoinGroup) - before
+}
+
+/// MD-23: once, and only where it matters.
+#[tokio::test(start_paused = true)]
+async fn a_group_rebalances_when_the_racks_of_its_partitions_change() {
+    assert_eq!(joins_when_a_rack_changes("rack-1", |leader| leader).await, 1);
+    assert_eq!(joins_when_a_rack_changes("rack-1", |leader| leader % 3 + 1).await, 0, "it has no partition there");
+    assert_eq!(joins_when_a_rack_changes("", |leader| leader).await, 0, "racks are nothing to it");
 }

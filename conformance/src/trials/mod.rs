@@ -148,6 +148,7 @@ trials! {
     "LE-24" racks::records_come_from_the_replica_in_ones_rack on Nodes;
     "LE-25" racks::a_position_that_no_replica_has_is_reset on Nodes;
     "LE-26" racks::nothing_is_lost_with_a_killed_replica_in_ones_rack on Nodes;
+    "MD-23" racks::a_group_rebalances_when_its_partitions_change_racks on Nodes;
     "CB-22" rebootstrap::a_node_that_moved_is_found on Nodes long;
     "RB-05" rebootstrap::another_node_at_an_address_is_noticed on Nodes;
     "RB-10" rebootstrap::who_lost_all_brokers_goes_on_when_they_are_back on Nodes;

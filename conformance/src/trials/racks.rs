@@ -5,10 +5,10 @@ use std::time::Duration;
 use krafka::protocol::ApiKey;
 use krafka::{Consumer, Kafka};
 
-use super::leaders::{leader, replicated};
+use super::leaders::{leader, reassign, replicated};
 use super::road::Road;
 use super::work::Work;
-use super::{AutoOffsetReset, NODES, Record, Result, Stage, client, ensure, topic, until};
+use super::{AutoOffsetReset, NODES, NewTopic, Record, Result, Stage, client, ensure, topic, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -95,6 +95,37 @@ pub(super) async fn a_position_that_no_replica_has_is_reset(stage: &Stage) -> Re
     ensure!(again == 0, "offset {again} instead of the first");
     let led = racks.fetches_of(racks.leader)? - led;
     ensure!(led >= 1, "the leader was not asked");
+    Ok(())
+}
+
+/// MD-23: a member that knows its rack joins anew when what its group reads moves to others; one that knows none does
+/// not (KIP-881).
+pub(super) async fn a_group_rebalances_when_its_partitions_change_racks(stage: &Stage) -> Result<()> {
+    let admin = client(stage)?.connect().await?;
+    for (rack, range) in [("rack-1", 1..=3), ("", 0..=0)] {
+        let name = topic(stage, |name| NewTopic::new(name, NODES).replication_factor(1)).await?;
+        reassign(&admin, &name, 1).await?;
+        let road = Road::default();
+        let builder = client(stage)?.environment(road.environment()).metadata_max_age(SECOND);
+        let kafka = builder.client_rack(rack).connect().await?;
+        let consumer = kafka.consumer(stage.name("group")).build().await?;
+        consumer.subscribe(&[&name]).await?;
+        let has_all = async || {
+            consumer.poll(SECOND / 10).await.ok()?;
+            (consumer.assignment().len() == NODES as usize).then_some(())
+        };
+        until("all partitions are assigned", has_all).await?;
+        let before = road.heard_of(ApiKey::JoinGroup).len();
+
+        reassign(&admin, &name, 2).await?;
+        for _ in 0..6 {
+            consumer.poll(SECOND).await?;
+        }
+        let joins = road.heard_of(ApiKey::JoinGroup).len() - before;
+        consumer.close().await?;
+
+        ensure!(range.contains(&joins), "in rack '{rack}' it joined {joins} times");
+    }
     Ok(())
 }
 

@@ -32,6 +32,7 @@ use krafka_protocol::api::sync_group::SyncGroupRequest;
 use krafka_protocol::machine::Machine;
 
 use self::rebalance::Rebalance;
+use super::assign::{placement, placement_anywhere};
 use super::commit::{Committer, Offsets, Ticket};
 use super::committed::Loader;
 use super::config::{AutoOffsetReset, ConsumerConfig};
@@ -304,7 +305,10 @@ impl Engine {
         if group.led_topics.is_empty() || !group.member.is_stable() {
             return;
         }
-        let counts = count(&self.snapshot, &group.led_topics);
+        let counts = match group.member.minds_racks() {
+            true => placement(&self.snapshot, &group.led_topics),
+            false => placement_anywhere(&self.snapshot, &group.led_topics),
+        };
         group.member.handle(classic::Input::Recounted(counts), now);
     }
 
@@ -582,10 +586,4 @@ fn start(policy: AutoOffsetReset, clock: &dyn WallClock, name: &TopicPartition) 
 
 fn no_offset(name: &TopicPartition) -> KrafkaError {
     KrafkaError::NoOffset { partitions: Arc::new([name.clone()]) }
-}
-
-/// How many partitions each topic has. Those that do not exist are left out.
-pub(crate) fn count(snapshot: &Snapshot, topics: &BTreeSet<Str>) -> std::collections::BTreeMap<Str, i32> {
-    let known = topics.iter().filter_map(|topic| Some((topic, snapshot.topics.get(topic)?)));
-    known.map(|(topic, view)| (topic.clone(), i32::try_from(view.partitions.len()).unwrap_or(i32::MAX))).collect()
 }

@@ -13,6 +13,8 @@
 //! Rebalancing is eager: partitions are released before the member joins again. It is never in a hurry to do so: a
 //! member releases only when its application has worked off what it was given, and keeps its session alive until then.
 
+mod refusal;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
@@ -26,7 +28,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::{Identity, MemberConfig};
 use crate::KrafkaError;
-use crate::consumer::assign::{Candidate, range};
+use crate::consumer::assign::{Candidate, Placement, range};
 use crate::consumer::fetcher::Complaint;
 use crate::rng::Rng;
 
@@ -44,10 +46,10 @@ pub(crate) enum Input {
     /// What `Count` asked for.
     Counted {
         round: u64,
-        counts: BTreeMap<Str, i32>,
+        counts: Placement,
     },
     /// The metadata changed: partitions of the topics that the group reads, as it has them now.
-    Recounted(BTreeMap<Str, i32>),
+    Recounted(Placement),
     /// What was to be given up has been.
     Released,
     Joined {
@@ -81,7 +83,7 @@ pub(crate) enum Action {
         round: u64,
         request: JoinGroupRequest,
     },
-    /// Count the partitions of these topics, the group's; then say `Counted`.
+    /// Count the partitions of these topics, the group's, and find their racks; then say `Counted`.
     Count {
         round: u64,
         topics: BTreeSet<Str>,
@@ -120,7 +122,7 @@ pub(crate) struct Member {
     /// What `topics` was when it last joined.
     joined_for: BTreeSet<Str>,
     /// As leader: what the assignment was made from.
-    counted: Option<BTreeMap<Str, i32>>,
+    counted: Option<Placement>,
     /// Counts joins, so that an answer to an older one is not taken for this one's.
     round: u64,
     /// Joins in a row that failed.
@@ -167,6 +169,11 @@ impl Member {
     /// Whether it takes no part in the group.
     pub(crate) fn is_outside(&self) -> bool {
         matches!(self.state, State::Outside | State::Failed)
+    }
+
+    /// Whether it is something to it in which racks partitions are.
+    pub(crate) fn minds_racks(&self) -> bool {
+        self.config.rack.is_some()
     }
 
     /// Whether it has an assignment that holds.
@@ -244,7 +251,11 @@ impl Member {
     }
 
     fn send_join(&mut self) {
-        let subscription = Subscription { topics: self.topics.iter().cloned().collect(), ..Subscription::default() };
+        let subscription = Subscription {
+            topics: self.topics.iter().cloned().collect(),
+            rack_id: self.config.rack.clone(),
+            ..Subscription::default()
+        };
         let metadata = match subscription.to_bytes(HIGHEST_VERSION) {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -337,7 +348,8 @@ impl Member {
         let candidates = response.members.into_iter().map(|member| {
             let subscription = Subscription::from_bytes(member.metadata)?;
             let (member_id, group_instance_id) = (member.member_id, member.group_instance_id);
-            Ok(Candidate { member_id, group_instance_id, topics: subscription.topics })
+            let rack = subscription.rack_id.filter(|rack| !rack.is_empty());
+            Ok(Candidate { member_id, group_instance_id, rack, topics: subscription.topics })
         });
         match candidates.collect::<Result<Vec<_>, krafka_protocol::DecodeError>>() {
             Ok(members) => {
@@ -352,7 +364,7 @@ impl Member {
         }
     }
 
-    fn counted(&mut self, round: u64, counts: BTreeMap<Str, i32>) {
+    fn counted(&mut self, round: u64, counts: Placement) {
         if round != self.round {
             return;
         }
@@ -370,9 +382,13 @@ impl Member {
         }
     }
 
-    fn recounted(&mut self, counts: &BTreeMap<Str, i32>) {
-        if matches!(self.state, State::Stable) && self.counted.as_ref().is_some_and(|before| before != counts) {
+    /// Whether racks have changed matters to a leader that has one itself, as in Java.
+    fn recounted(&mut self, counts: &Placement) {
+        let Some(before) = self.counted.as_ref().filter(|_| matches!(self.state, State::Stable)) else { return };
+        if !numbers(before).eq(numbers(counts)) {
             self.release("the partitions of the group's topics have changed");
+        } else if self.minds_racks() && before != counts {
+            self.release("the racks of the group's partitions have changed");
         }
     }
 
@@ -479,28 +495,7 @@ impl Member {
 
     #[cold]
     fn refused(&self, code: ErrorCode, doing: &str) -> KrafkaError {
-        let group = &self.config.group_id;
-        match code {
-            ErrorCode::FENCED_INSTANCE_ID => KrafkaError::Fenced {
-                message: format!(
-                    "{doing} in group '{group}': another consumer has the same group_instance_id; give each its own"
-                )
-                .into(),
-            },
-            ErrorCode::INCONSISTENT_GROUP_PROTOCOL => KrafkaError::broker(
-                code,
-                format!("{doing} in group '{group}' with assignor '{PROTOCOL}', which not all of its members support"),
-            ),
-            ErrorCode::INVALID_SESSION_TIMEOUT => KrafkaError::broker(
-                code,
-                format!(
-                    "{doing} in group '{group}' with session_timeout {:?}, which must be within the broker's \
-                     group.min.session.timeout.ms and group.max.session.timeout.ms (6 s and 30 min by default)",
-                    self.config.session_timeout
-                ),
-            ),
-            _ => KrafkaError::broker(code, format!("{doing} in group '{group}'")),
-        }
+        refusal::of(code, doing, &self.config)
     }
 
     fn tick(&mut self, now: Instant) {
@@ -577,6 +572,11 @@ impl Machine for Member {
         };
         times.into_iter().flatten().filter(|&time| self.now.is_none_or(|now| time > now)).min()
     }
+}
+
+/// How many partitions each topic has.
+fn numbers(placement: &Placement) -> impl Iterator<Item = (&Str, usize)> {
+    placement.iter().map(|(topic, partitions)| (topic, partitions.len()))
 }
 
 fn encode(

@@ -30,6 +30,8 @@ impl Identity {
 pub(crate) struct MemberConfig {
     pub(crate) group_id: Str,
     pub(crate) group_instance_id: Option<Str>,
+    /// Where it stands, if that is known (KIP-881).
+    pub(crate) rack: Option<Str>,
     pub(crate) session_timeout: Duration,
     /// How long the group waits for its members to join a rebalance: the maximum poll interval.
     pub(crate) rebalance_timeout: Duration,

@@ -11,10 +11,15 @@ use crate::backoff::Backoff;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn member(instance: Option<&'static str>) -> impl Fn(Instant) -> Member {
+    member_in(None, instance)
+}
+
+fn member_in(rack: Option<&'static str>, instance: Option<&'static str>) -> impl Fn(Instant) -> Member {
     move |_| {
         let config = MemberConfig {
             group_id: Str::from("g"),
             group_instance_id: instance.map(Str::from),
+            rack: rack.map(Str::from),
             session_timeout: SECOND * 45,
             rebalance_timeout: SECOND * 300,
             heartbeat_interval: SECOND * 3,
@@ -26,6 +31,11 @@ fn member(instance: Option<&'static str>) -> impl Fn(Instant) -> Member {
 
 fn topics(names: &[&'static str]) -> BTreeSet<Str> {
     names.iter().map(|&name| Str::from(name)).collect()
+}
+
+/// So many partitions of topic t, in no rack.
+fn counts(partitions: usize) -> Placement {
+    Placement::from([(Str::from("t"), vec![BTreeSet::new(); partitions])])
 }
 
 fn subscription(names: &[&'static str]) -> krafka_protocol::Bytes {
@@ -146,8 +156,8 @@ fn input(name: &str, round: u64) -> Input {
         "ousted: unknown" => Input::Ousted(ErrorCode::UNKNOWN_MEMBER_ID),
         "ousted: generation" => Input::Ousted(ErrorCode::ILLEGAL_GENERATION),
         "ousted: fenced" => Input::Ousted(ErrorCode::FENCED_INSTANCE_ID),
-        "counted" => Input::Counted { round, counts: BTreeMap::from([(Str::from("t"), 4)]) },
-        "recounted" => Input::Recounted(BTreeMap::from([(Str::from("t"), 5)])),
+        "counted" => Input::Counted { round, counts: counts(4) },
+        "recounted" => Input::Recounted(counts(5)),
         "joined as leader" => Input::Joined { round, answer: Ok(admitted("m")) },
         "joined as follower" => Input::Joined { round, answer: Ok(admitted("n")) },
         "joined: stale" => Input::Joined { round: round + 9, answer: Ok(refused_join(ErrorCode::MEMBER_ID_REQUIRED)) },
@@ -386,13 +396,78 @@ fn the_leader_rebalances_when_a_topic_grows_and_a_follower_does_not() {
             drive(script);
             script.actions();
 
-            script.input(Input::Recounted(BTreeMap::from([(Str::from("t"), 4)])));
-            script.input(Input::Recounted(BTreeMap::from([(Str::from("t"), 5)])));
+            script.input(Input::Recounted(counts(4)));
+            script.input(Input::Recounted(counts(5)));
 
             let expected = if expected.is_empty() { vec![] } else { expected.clone() };
             assert_eq!(words(script), expected);
         });
     }
+}
+
+/// MD-23: a leader that has a rack rebalances when those of its partitions change; nobody else does.
+#[test]
+fn the_leader_rebalances_when_racks_change_if_it_has_one_itself() {
+    let in_racks = |racks: [&'static str; 2]| {
+        let partitions = racks.into_iter().map(|rack| BTreeSet::from([Str::from(rack)]));
+        Placement::from([(Str::from("t"), partitions.collect())])
+    };
+    for (rack, expected) in [(Some("b"), vec!["release"]), (None, vec![])] {
+        Script::run(member_in(rack, None), |script| {
+            counting(script);
+            script.input(Input::Counted { round: 1, counts: in_racks(["a", "b"]) });
+            script.input(Input::Synced { round: 1, answer: Ok(synced(&[0])) });
+            script.actions();
+
+            script.input(Input::Recounted(in_racks(["a", "b"])));
+            assert_eq!(words(script), [""; 0], "{rack:?}");
+            script.input(Input::Recounted(in_racks(["a", "c"])));
+            assert_eq!(words(script), expected, "{rack:?}");
+        });
+    }
+}
+
+#[test]
+fn a_member_says_in_which_rack_it_is() {
+    for rack in [None, Some("b")] {
+        Script::run(member_in(rack, None), |script| {
+            script.input(input("subscribed", 0));
+
+            let actions = script.actions();
+            let [Action::Join { request, .. }] = &actions[..] else { panic!("{actions:?}") };
+            let subscription = Subscription::from_bytes(request.protocols[0].metadata.clone()).expect("it decodes");
+            assert_eq!(subscription.rack_id.as_deref(), rack);
+        });
+    }
+}
+
+/// MD-23.
+#[test]
+fn the_leader_gives_members_what_is_near_them() {
+    Script::run(member(None), |script| {
+        joining(script);
+        let mut answer = admitted("m");
+        for (member, rack) in answer.members.iter_mut().zip(["b", "a"]) {
+            let topics = vec![Str::from("t")];
+            let subscription = Subscription { topics, rack_id: Some(Str::from(rack)), ..Subscription::default() };
+            member.metadata = subscription.to_bytes(HIGHEST_VERSION).expect("it is short");
+        }
+        script.input(Input::Joined { round: 1, answer: Ok(answer) });
+        script.actions();
+
+        let racks = ["a", "b"].map(|rack| BTreeSet::from([Str::from(rack)]));
+        let counts = Placement::from([(Str::from("t"), racks.to_vec())]);
+        script.input(Input::Counted { round: 1, counts });
+
+        let actions = script.actions();
+        let [Action::Sync { request, .. }] = &actions[..] else { panic!("{actions:?}") };
+        let share = |assignment: &SyncGroupRequestAssignment| {
+            let share = Assignment::from_bytes(assignment.assignment.clone()).expect("it decodes");
+            (assignment.member_id.to_string(), share.assigned_partitions[0].partitions.clone())
+        };
+        let shares: Vec<_> = request.assignments.iter().map(share).collect();
+        assert_eq!(shares, [("m".to_owned(), vec![1]), ("n".to_owned(), vec![0])]);
+    });
 }
 
 #[test]
