@@ -95,6 +95,9 @@ impl KafkaBuilder {
     /// that replica has it, some milliseconds later. The leader is asked again after
     /// [`metadata_max_age`](Self::metadata_max_age), and at once when the replica fails or lags behind.
     ///
+    /// Members of groups tell it to their leader, who gives them partitions with a replica there first, as far as all
+    /// get as many as without (KIP-881).
+    ///
     /// ```
     /// let builder = krafka::Kafka::builder("kafka-1:9092").client_rack("eu-central-1a");
     /// ```
