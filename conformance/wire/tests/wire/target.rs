@@ -407,7 +407,7 @@ impl Target {
         if self.fake.is_some() {
             return;
         }
-        for server in self.bootstrap.split(',').skip(1) {
+        for server in self.bootstrap.split(',') {
             let mut wire = self.connect_to_server(server).await;
             while wire.call(ask.clone(), 12).await.topics[0].error_code != 0 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
