@@ -194,6 +194,18 @@ mod tests {
         assert_eq!(shown(&shares), "a: t[0, 1, 2]; b: t[3, 4, 5]; c: t[6, 7]");
     }
 
+    /// Nobody else gets one more than is left for all.
+    #[test]
+    fn a_remainder_is_taken_only_once() {
+        let members = ["a", "b", "c", "d"];
+
+        let shares = range(&members.map(|id| member(id, &["t"])), &counts(&[("t", 5)]));
+        assert_eq!(shown(&shares), "a: t[0, 1]; b: t[2]; c: t[3]; d: t[4]");
+
+        let shares = range(&members.map(|id| near(id, &["t"])), &placed(&[("t", &["c", "c", "b", "b", "d"])]));
+        assert_eq!(shown(&shares), "a: t[1]; b: t[2, 3]; c: t[0]; d: t[4]");
+    }
+
     #[test]
     fn equal_topics_are_co_partitioned() {
         let members = [member("b", &["t1", "t2"]), member("a", &["t2", "t1"])];
