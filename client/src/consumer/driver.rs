@@ -23,7 +23,7 @@ use super::session;
 use super::shared::Shared;
 use crate::cluster::{Cluster, CoordinatorKind, LeaderHint, Node};
 use crate::drive::{self, Work};
-use crate::network::{CallError, Connection, Lane, Network};
+use crate::network::{CallError, Connection, Lane, Network, is_no_room};
 use crate::spans;
 use crate::{KrafkaError, Result, TopicPartition};
 
@@ -296,7 +296,10 @@ impl Remote {
         match self.network.connection(&node, lane).await {
             Ok(connection) => Ok((node, connection)),
             Err(error) => {
-                self.judge(&node, Recovery::RefreshCoordinator);
+                // To have waited in vain for a turn says nothing of the broker.
+                if !is_no_room(error.error()) {
+                    self.judge(&node, Recovery::RefreshCoordinator);
+                }
                 Err(error.into())
             }
         }

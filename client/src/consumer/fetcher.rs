@@ -32,6 +32,7 @@ use super::session::{Asked, FetchSession, SessionKey};
 use super::subscription::{Claim, Position};
 use crate::KrafkaError;
 use crate::backoff::Backoff;
+use crate::network::is_no_room;
 use crate::rng::Rng;
 
 /// How long a broker may hold back its answer while partitions of it are left out because their buffers are full.
@@ -197,7 +198,7 @@ enum Yield {
     /// No records that lead on. That an offset is not there, or no longer, is asked about elsewhere, but is no news
     /// when it comes again at once.
     Nothing,
-    /// Errors of partitions, which back off by themselves.
+    /// Errors of partitions, which back off by themselves, or that others are to be asked.
     Failures,
     /// Records.
     Progress,
@@ -298,7 +299,9 @@ impl Fetcher {
                 // Whether the broker handled the request is not known, so neither is its session's epoch.
                 peer.session.reset();
                 self.back_off(node, now);
-                self.give_up(node, &sent, now);
+                if !is_no_room(&error) {
+                    self.give_up(node, &sent, now);
+                }
                 if !error.is_retriable() {
                     self.actions.push_back(Action::Report(Complaint(error)));
                 }
@@ -428,6 +431,8 @@ impl Fetcher {
         if let Some(node) = sent_to {
             let preferred = Preferred::new(node, (want.leader, want.leader_epoch), now + self.config.lease);
             self.actions.push_back(Action::Prefer { claim: want.claim, preferred });
+            // That is why it has answered at once.
+            return Yield::Failures;
         }
         if next == want.position { Yield::Nothing } else { Yield::Progress }
     }

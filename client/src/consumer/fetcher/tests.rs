@@ -210,6 +210,23 @@ fn a_lost_answer_backs_the_broker_off_and_asks_in_full() {
     });
 }
 
+/// CB-20: that says nothing of the broker, and metadata would only want one more connection.
+#[test]
+fn a_broker_that_there_was_no_connection_to_is_asked_again_later() {
+    Script::run(fetcher, |script| {
+        script.input(wanted(&[(1, &[0])])).input(answer(1, vec![])).input(wanted(&[(1, &[0])]));
+        script.actions();
+
+        let error = crate::network::no_room("opening a connection", "all 1 are in use".to_owned());
+        let unsent = Input::Answered { node: 1, answer: Err(error), max_wait: MS * 500 };
+        script.input(unsent).input(wanted(&[(1, &[0])]));
+        assert_eq!(words(script), [""; 0]);
+        script.after(MS * 130);
+
+        assert_eq!(words(script), ["fetch 1 [0] epoch 0"], "the broker has not heard of what changed");
+    });
+}
+
 #[test]
 fn session_errors_cost_a_round_trip_the_first_time_only() {
     for code in [ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ErrorCode::INVALID_FETCH_SESSION_EPOCH] {
@@ -442,6 +459,18 @@ fn a_fetch_that_need_not_wait_for_anything_is_repeated_at_once() {
         for _ in 0..5 {
             assert_eq!(wait_for_the_next(script), 0);
             script.input(answer(1, vec![]));
+        }
+    });
+}
+
+/// Whom it sends us to is asked next.
+#[test]
+fn a_leader_that_sends_us_elsewhere_is_not_hasty() {
+    Script::run(fetcher, |script| {
+        for _ in 0..4 {
+            assert_eq!(wait_for_the_next(script), 0);
+            let elsewhere = PartitionData { preferred_read_replica: 2, ..data(0, ErrorCode::NONE) };
+            script.input(answer(1, vec![elsewhere]));
         }
     });
 }
