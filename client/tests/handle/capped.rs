@@ -148,35 +148,45 @@ async fn a_group_with_more_members_than_connections_gathers() {
 
 /// How many streams there are, and how many there were at most.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     now: AtomicUsize,
-    most: AtomicUsize,
+    pub(super) most: AtomicUsize,
 }
 
 /// Counts the streams that are open at a time.
-struct Counting {
-    inside: Arc<dyn Connect>,
-    tally: Arc<Tally>,
+pub(super) struct Counting {
+    pub(super) inside: Arc<dyn Connect>,
+    pub(super) tally: Arc<Tally>,
 }
 
 struct Counted {
     inside: Box<dyn Stream>,
-    tally: Arc<Tally>,
+    _counted: Count,
 }
 
-impl Drop for Counted {
+/// One that is counted, from the beginning of the attempt on.
+struct Count(Arc<Tally>);
+
+impl Count {
+    fn new(tally: &Arc<Tally>) -> Self {
+        let now = tally.now.fetch_add(1, Ordering::Relaxed) + 1;
+        tally.most.fetch_max(now, Ordering::Relaxed);
+        Self(tally.clone())
+    }
+}
+
+impl Drop for Count {
     fn drop(&mut self) {
-        self.tally.now.fetch_sub(1, Ordering::Relaxed);
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Connect for Counting {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
         Box::pin(async move {
-            let now = self.tally.now.fetch_add(1, Ordering::Relaxed) + 1;
-            self.tally.most.fetch_max(now, Ordering::Relaxed);
+            let counted = Count::new(&self.tally);
             let inside = self.inside.connect(host, port).await?;
-            Ok(Box::new(Counted { inside, tally: self.tally.clone() }) as Box<dyn Stream>)
+            Ok(Box::new(Counted { inside, _counted: counted }) as Box<dyn Stream>)
         })
     }
 }
@@ -272,4 +282,53 @@ async fn metadata_wait_for_their_turn() {
     let metadata = kafka.metrics().metadata;
     assert_eq!((metadata.rebootstraps, metadata.failures), (0, 0), "{metadata:?}");
     calling.await.expect("no panic").expect("a cap is no error");
+}
+
+/// CB-20: when the user's own connection, which nobody takes away, comes to rest, it makes room at once.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_comes_to_rest_makes_room_at_once() {
+    let fake = FakeCluster::builder().nodes(3).topic("payments", 3).start_on_pipes();
+    let kafka = client(&fake).max_connections(1).connect().await.expect("it is up");
+    let producer = kafka.producer().build().await.expect("valid");
+    producer.send(Record::new("payments", "tea").partition(0)).await.expect("it has its turn");
+    fake.when(ApiKey::DescribeCluster).delay(14 * SECOND);
+    let own = kafka.broker_connection(1).await.expect("it has its turn");
+    let calling = tokio::spawn(async move { own.call(DescribeClusterRequest::default()).await.map(|_| own) });
+    while fake.history().count(ApiKey::DescribeCluster) == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    // Who waits for ten seconds is told, and asks anew: at 20 seconds it would find the connection by itself.
+    let begun = Instant::now();
+
+    producer.send(Record::new("payments", "tea").partition(0)).await.expect("it has its turn");
+
+    assert!(begun.elapsed() < 15 * SECOND, "it has waited for {:?}", begun.elapsed());
+    calling.await.expect("no panic").expect("a cap is no error");
+}
+
+/// CB-20: the fetches of a consumer that borrows its connection are short, which is no haste of the broker's.
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_borrows_its_connection_hears_of_records_soon() {
+    let fake = FakeCluster::builder().nodes(1).topic("orders", 1).start_on_pipes();
+    let kafka = client(&fake).max_connections(2).connect().await.expect("it is up");
+    let consumer = kafka.consumer_without_group().auto_offset_reset(AutoOffsetReset::Earliest).build().await;
+    let consumer = consumer.expect("valid");
+    consumer.assign("orders", vec![0]).await.expect("it exists");
+    let own = kafka.broker_connection(1).await.expect("there is room for one more");
+    own.call(DescribeClusterRequest::default()).await.expect("it is up");
+    consumer.poll(10 * SECOND).await.expect("nothing yet");
+    assert!(kafka.metrics().connections.coordination_fallbacks > 0, "it borrows");
+
+    for number in 0..20 {
+        let begun = Instant::now();
+        let polling = consumer.poll(5 * SECOND);
+        let appending = async {
+            sleep(Duration::from_millis(1_000 + 37 * number)).await;
+            fake.append("orders", 0, None, Some(b"tea"));
+        };
+        let (polled, ()) = tokio::join!(polling, appending);
+        let late = begun.elapsed() - Duration::from_millis(1_000 + 37 * number);
+        assert_eq!(polled.expect("a record").len(), 1);
+        assert!(late < Duration::from_millis(60), "{late:?} after it was written");
+    }
 }

@@ -5,6 +5,7 @@ mod access;
 mod admin;
 mod auth_trouble;
 mod capped;
+mod capped_trouble;
 mod connect;
 mod connection;
 mod dialling;

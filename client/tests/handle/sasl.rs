@@ -152,6 +152,7 @@ async fn a_token_that_is_not_good_is_told_with_the_brokers_words() {
 
     assert_says(&error, &["OAUTHBEARER", "invalid_token", "who issues the token"]);
     assert!(!format!("{error:?}").contains("swordfish"));
+    assert_eq!(fake.history().count(ApiKey::SaslHandshake), 1, "another that is as new would be the same");
     let error = refused(client(&fake).sasl_oauthbearer(BearerToken::new("two words"))).await;
     assert_says(&error, &["character that no bearer token has"]);
 }

@@ -384,6 +384,21 @@ fn at_the_limit_a_dead_connection_does_not_count() {
     });
 }
 
+/// CB-20: nor does it make room before its socket is closed, as in a good-bye that takes its time.
+#[test]
+fn at_the_limit_a_closed_connection_counts_until_it_has_ended() {
+    two_at_most(|script| {
+        let closing = Conn { is_closed: true, ..busy(1) };
+        script.input(want(1, Control, "a")).input(connected(1, Control, closing));
+        script.input(want(2, Control, "b")).input(connected(2, Control, busy(2)));
+        script.actions();
+
+        script.input(want(1, Control, "c")).input(want(3, Control, "d"));
+
+        assert_eq!(script.actions(), []);
+    });
+}
+
 /// Connections that closed by themselves do not stay for ever, and are not looked for at each attempt.
 #[test]
 fn closed_connections_are_swept() {

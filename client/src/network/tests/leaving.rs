@@ -103,6 +103,24 @@ async fn a_call_that_is_held_gives_its_connection_to_others() {
     assert!(joining.call_while_spared(HeartbeatRequest::default(), TIMEOUT).await.is_none(), "it stays given up");
 }
 
+/// The same where who waits hears of it later than the connection does, as on another thread.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_hears_of_it_late_still_gives_its_connection_to_others() {
+    let (_network, connection, mut peer) = connected_with(64 * 1024, Writes::Vectored).await;
+    let mut held = std::pin::pin!(connection.call_while_spared(HeartbeatRequest::default(), TIMEOUT));
+    let is_answered = std::future::poll_fn(|cx| Poll::Ready(held.as_mut().poll(cx).is_ready())).await;
+    assert!(!is_answered);
+    assert_eq!(peer.next().await.key, ApiKey::Heartbeat);
+
+    connection.retire();
+    sleep(SECOND).await;
+    assert!(!connection.has_ended(), "somebody waits for an answer");
+    assert!(held.await.is_none());
+
+    sleep(SECOND).await;
+    assert!(connection.has_ended());
+}
+
 /// LC-02, CB-31: nobody wants a connection any more whose handle is closed, or gone: no password goes out then, and no
 /// socket stays open for as long as the attempt may take.
 #[tokio::test(start_paused = true)]
