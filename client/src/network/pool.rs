@@ -333,3 +333,21 @@ async fn look(awaited: Awaited, pool: Weak<Pool>, bell: Arc<Bell>) {
 fn panicked(node: &Node, panicked: Panicked) -> KrafkaError {
     KrafkaError::network(format!("connecting to {node}"), io::Error::other(panicked))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is decided on under one lock and noted under another, and the end may come in between.
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_is_noted_after_the_end_ends_too() {
+        let mut dials = Dials::default();
+        dials.end();
+        let late = tokio::spawn(std::future::pending::<()>());
+
+        dials.add(late.abort_handle());
+
+        let ended = tokio::time::timeout(Duration::from_secs(1), late).await.expect("it ends");
+        assert!(ended.expect_err("it has no end of its own").is_cancelled());
+    }
+}
