@@ -310,6 +310,36 @@ mod tests {
         assert_eq!(shown(&shares), "a: t[1, 2] u[1, 2]; b: t[0, 3] u[0, 3]");
     }
 
+    /// Groups of up to five members and three topics, drawn by chance, and what the assignor of Java's client made of
+    /// them (4.4.0 and 3.9.2 alike; `range/Ranges.java` says how). A member is `id/instance@rack=topics`, a topic
+    /// `name:racks,racks`.
+    #[test]
+    fn ranges_are_those_of_java() {
+        let candidate = |text: &'static str| {
+            let (who, topics) = text.split_once('=')?;
+            let (who, rack) = who.split_once('@')?;
+            let (id, instance) = who.split_once('/')?;
+            let some = |name: &'static str| (!name.is_empty()).then(|| Str::from(name));
+            let topics = (0..topics.len()).map(|at| Str::from(&topics[at..=at])).collect();
+            Some(Candidate { member_id: Str::from(id), group_instance_id: some(instance), rack: some(rack), topics })
+        };
+        let topic = |text: &'static str| {
+            let (name, partitions) = text.split_once(':')?;
+            let letters = |racks: &'static str| (0..racks.len()).map(move |at| &racks[at..=at]);
+            let racks = |racks| letters(racks).filter(|rack| *rack != "-").map(Str::from).collect();
+            Some((Str::from(name), partitions.split(',').map(racks).collect()))
+        };
+        for line in include_str!("range/java.tsv").lines() {
+            let [members, topics, expected] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let members: Option<Vec<_>> = members.split(' ').map(candidate).collect();
+            let topics: Option<Placement> = topics.split(' ').map(topic).collect();
+
+            let shares = range(&members.expect("members"), &topics.expect("topics"));
+
+            assert_eq!(shown(&shares), expected, "{line}");
+        }
+    }
+
     #[test]
     fn topics_of_other_members_or_sizes_are_matched_by_themselves() {
         let members = [near("a", &["t", "u"]), near("b", &["t", "u", "v"]), member("c", &["v"])];
