@@ -45,7 +45,10 @@ impl attempts::WantOfLeader for Want {
     }
 
     fn leader(&self) -> Option<i32> {
-        self.leader.map(|(node, _)| node)
+        // A leader of an older epoch than the position's cannot know where that one ends (KIP-320): metadata name the
+        // next one soon.
+        let (node, epoch) = self.leader?;
+        (epoch < 0 || self.position.epoch <= epoch).then_some(node)
     }
 }
 

@@ -226,14 +226,14 @@ impl Producer {
         let accumulator = &self.inner.accumulator;
         let max_block = accumulator.settings().max_block;
         let deadline = drive::now() + max_block;
-        let mut is_fresh = false;
+        let mut seen = Seen::Nothing;
         loop {
             let mut grant = None;
             match blocked {
                 Append::Done(handle) => return Ok(handle),
                 Append::Refused(error) => return Err(*error),
                 Append::NeedsTopic => {
-                    is_fresh = self.load(&record, deadline, is_fresh).await?;
+                    seen = self.load(&record, deadline, seen).await?;
                 }
                 Append::NeedsMemory(needed) => {
                     let _starving = accumulator.starve();
@@ -250,28 +250,33 @@ impl Producer {
         }
     }
 
-    /// Loads the topic of a record; whether by asking for it, where what the handle knows already may be too old. If
-    /// it was asked for just before, and still does not have the partition, that is an error.
-    async fn load(&self, record: &Record, deadline: Instant, is_fresh: bool) -> Result<bool> {
+    /// Loads the topic of a record. If a broker was asked for it just before, and it still does not have the partition,
+    /// that is an error.
+    async fn load(&self, record: &Record, deadline: Instant, seen: Seen) -> Result<Seen> {
         let (accumulator, cluster) = (&self.inner.accumulator, self.inner.kafka.cluster());
         let name = &record.topic;
         topic_name::check(name)?;
-        if let (Some(partition), Some(topic)) = (record.partition, accumulator.topics.get(name.as_bytes()))
-            && (is_fresh || partition < 0)
-        {
+        let topic = accumulator.topics.get(name.as_bytes());
+        let missing = record.partition.zip(topic).filter(|(partition, topic)| topic.partition(*partition).is_none());
+        if let Some((partition, topic)) = missing.filter(|(partition, _)| seen == Seen::Asked || *partition < 0) {
             let count = topic.count();
             return Err(KrafkaError::config(format!(
                 "topic '{name}' has no partition {partition}: it has {count}, numbered from 0"
             )));
         }
         let (mut last, topics) = (None, std::slice::from_ref(name));
-        let is_new = accumulator.topics.get(name.as_bytes()).is_none();
-        let mut may_be_known = is_new;
-        let mut loading = async || match std::mem::take(&mut may_be_known) {
-            true => cluster.known(topics).await,
-            false => cluster.load(topics).await,
+        // Somebody else may have loaded it since it was looked for.
+        let may_be_known = topic.is_none() || (seen == Seen::Nothing && missing.is_none());
+        let mut now_seen = if may_be_known { Seen::Nothing } else { Seen::Known };
+        let mut loading = async || {
+            now_seen = if now_seen == Seen::Nothing { Seen::Known } else { Seen::Asked };
+            let loaded = match now_seen {
+                Seen::Asked => cluster.load(topics).await,
+                _ => cluster.known(topics).await,
+            };
+            (now_seen, loaded)
         };
-        while let Ok(loaded) = timeout_at(deadline.into(), loading()).await {
+        while let Ok((seen, loaded)) = timeout_at(deadline.into(), loading()).await {
             if accumulator.is_closed() {
                 return Err(closed());
             }
@@ -281,7 +286,7 @@ impl Producer {
                         accumulator.topics.load(view);
                         accumulator.tell(Event::Loaded(snapshot));
                         cluster.watch_topics(self.inner.owner, accumulator.topics.names());
-                        return Ok(!is_new);
+                        return Ok(seen);
                     }
                     match snapshot.errors.get(name) {
                         Some(code @ (&ErrorCode::TOPIC_AUTHORIZATION_FAILED | &ErrorCode::INVALID_TOPIC_EXCEPTION)) => {
@@ -300,6 +305,16 @@ impl Producer {
             last => no_metadata(name, accumulator.settings().max_block, last),
         })
     }
+}
+
+/// What is known of a record's topic, as far as its caller has looked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    /// What the handle knew, which may be old.
+    Known,
+    /// What a broker was asked for.
+    Asked,
 }
 
 #[cold]
@@ -329,5 +344,33 @@ impl Drop for Inner {
 impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Producer").field("kafka", &self.inner.kafka).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use krafka_protocol::{ApiKey, MetadataRequest};
+
+    use super::*;
+    use crate::testing::{Clients, FakeCluster};
+
+    /// MD-01: of two tasks that miss a topic, the one may have loaded it before the other asks.
+    #[tokio::test(start_paused = true)]
+    async fn a_topic_that_was_loaded_in_between_is_not_asked_for() {
+        let fake = FakeCluster::builder().topic("orders", 2).start_on_pipes();
+        let kafka = fake.client().connect().await.expect("it is up");
+        let producer = kafka.producer().build().await.expect("valid");
+        producer.send(Record::new("orders", "tea")).await.expect("written");
+        let asked = fake.history().requests::<MetadataRequest>().count();
+
+        for record in [Record::new("orders", "milk"), Record::new("orders", "sugar").partition(1)] {
+            let handle = producer.wait(record, Append::NeedsTopic).await.expect("a place in a batch");
+            handle.await.expect("written");
+        }
+        assert_eq!(fake.history().requests::<MetadataRequest>().count(), asked);
+
+        let missing = producer.wait(Record::new("orders", "salt").partition(2), Append::NeedsTopic).await;
+        assert!(missing.expect_err("there are two").to_string().contains("it has 2, numbered from 0"));
+        assert_eq!(fake.history().count(ApiKey::Metadata), asked + 1, "partitions may have been added");
     }
 }

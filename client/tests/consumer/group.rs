@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use krafka::consumer::{AutoOffsetReset, Consumer, ConsumerBuilder, ListenerFuture, RebalanceListener};
 use krafka::testing::{FakeCluster, GroupState};
-use krafka::{Kafka, KrafkaError, TopicPartition};
+use krafka::{Environment, Kafka, KrafkaError, TopicPartition};
 use krafka_protocol::{ApiKey, ErrorCode, Str};
 use tokio::time::Instant;
 
@@ -193,6 +193,25 @@ async fn added_partitions_are_noticed() {
     world.produce("t", 2, &["a"]).await;
 
     assert_eq!(values(&take(&consumer, 1).await), ["a"]);
+}
+
+/// Metadata that come while the group gathers are compared when it has: they do not come again.
+#[tokio::test(start_paused = true)]
+async fn partitions_that_are_added_while_the_group_gathers_are_noticed() {
+    let world = World::of(FakeCluster::builder().topic("t", 1).group_initial_rebalance_delay(Duration::ZERO)).await;
+    let kafka = Kafka::builder(world.fake.bootstrap())
+        .environment(Environment::new(world.fake.pipes(), 7))
+        .metadata_max_age(Duration::from_secs(1));
+    let kafka = kafka.connect().await.expect("it is up");
+    let slow = world.fake.when(ApiKey::SyncGroup).delay(Duration::from_secs(5));
+    let consumer = member(&kafka).await;
+    while slow.hits() == 0 {
+        consumer.poll(Duration::from_millis(50)).await.expect("no error");
+    }
+
+    world.fake.add_partitions("t", 3);
+
+    settle(&[&consumer], &[3]).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -169,6 +169,8 @@ impl Engine {
             classic::Action::Assigned(partitions) => {
                 let names = partitions.into_iter().map(|(topic, number)| TopicPartition::new(&*topic, number));
                 self.assigned(names.collect());
+                // What came while the group gathered was not counted.
+                self.recount(now);
             }
             classic::Action::Failed(complaint) => {
                 self.open_gate();

@@ -300,7 +300,7 @@ impl Engine {
     }
 
     /// Says what the group's topics look like now, to the member that has made the assignment.
-    fn recount(&mut self, now: Instant) {
+    pub(super) fn recount(&mut self, now: Instant) {
         let Some(group) = &mut self.group else { return };
         if group.led_topics.is_empty() || !group.member.is_stable() {
             return;

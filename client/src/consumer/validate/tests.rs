@@ -44,6 +44,20 @@ fn words(script: &mut Script<Validator>) -> Vec<String> {
     script.actions().into_iter().map(word).collect()
 }
 
+/// It would answer that it knows nothing of it, and the position would be lost to the reset policy.
+#[test]
+fn a_leader_that_is_older_than_the_position_is_not_asked() {
+    Script::run(validator, |script| {
+        let newer = |leader| Input::Wanted(vec![Want { leader, position: Position::new(10, 6), ..want() }]);
+        script.input(newer(Some((2, 5))));
+        assert_eq!(words(script), ["refresh"]);
+
+        script.input(newer(Some((3, 6)))).after(MS * 130);
+
+        assert_eq!(words(script), ["ask 3 epoch 6 of 6"]);
+    });
+}
+
 /// LE-08, LE-10.
 #[test]
 fn the_leader_is_asked_where_the_epoch_ends() {
