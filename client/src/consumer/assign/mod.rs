@@ -32,7 +32,7 @@ pub(crate) type Placement = BTreeMap<Str, Vec<Racks>>;
 /// What each member gets: topic → partitions in ascending order. Each candidate has an entry, be it empty.
 pub(crate) type Shares = BTreeMap<Str, BTreeMap<Str, Vec<i32>>>;
 
-/// Where the partitions of these topics are. A replica whose broker is down is in no rack, as in Java.
+/// Where the partitions of these topics are. A replica whose broker is down is in no rack.
 pub(crate) fn placement(snapshot: &Snapshot, topics: &BTreeSet<Str>) -> Placement {
     placed(snapshot, topics, |partition| {
         let nodes = partition.replicas.iter().filter_map(|&node| snapshot.node(node));
