@@ -309,15 +309,11 @@ impl KafkaBuilder {
         if self.max_connections == Some(0) {
             return Err(KrafkaError::config("max_connections is 0: give at least 1, better 4 for each broker"));
         }
-        if self.client_id.len() > MAX_STRING {
-            let given = self.client_id.len();
-            return Err(KrafkaError::config(format!("client_id has {given} bytes: Kafka takes {MAX_STRING} at most")));
-        }
-        if self.client_rack.len() > MAX_STRING {
-            let given = self.client_rack.len();
-            return Err(KrafkaError::config(format!(
-                "client_rack has {given} bytes: Kafka takes {MAX_STRING} at most"
-            )));
+        for (name, text) in [("client_id", &self.client_id), ("client_rack", &self.client_rack)] {
+            if text.len() > MAX_STRING {
+                let given = text.len();
+                return Err(KrafkaError::config(format!("{name} has {given} bytes: Kafka takes {MAX_STRING} at most")));
+            }
         }
         if let Some(fault) = self.login.as_ref().and_then(Login::fault) {
             return Err(KrafkaError::config(fault));

@@ -295,9 +295,9 @@ impl Subscription {
             if leader.is_some() || partition.leader.is_none() || recreated {
                 partition.leader = leader;
             }
-            let replicas = snapshot.partition(&partition.topic, partition.name.partition);
             let is_there = |node: i32| {
                 let is_up = |view: &PartitionView| view.replicas.contains(&node) && !view.offline.contains(&node);
+                let replicas = snapshot.partition(&partition.topic, partition.name.partition);
                 snapshot.node(node).is_some() && replicas.is_some_and(is_up)
             };
             partition.preferred = partition.preferred.filter(|preferred| is_there(preferred.node()));

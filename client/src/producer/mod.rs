@@ -267,14 +267,14 @@ impl Producer {
         let (mut last, topics) = (None, std::slice::from_ref(name));
         // Somebody else may have loaded it since it was looked for.
         let may_be_known = topic.is_none() || (seen == Seen::Nothing && missing.is_none());
-        let mut now_seen = if may_be_known { Seen::Nothing } else { Seen::Known };
+        let mut next = if may_be_known { Seen::Known } else { Seen::Asked };
         let mut loading = async || {
-            now_seen = if now_seen == Seen::Nothing { Seen::Known } else { Seen::Asked };
-            let loaded = match now_seen {
+            let seen = std::mem::replace(&mut next, Seen::Asked);
+            let loaded = match seen {
                 Seen::Asked => cluster.load(topics).await,
                 _ => cluster.known(topics).await,
             };
-            (now_seen, loaded)
+            (seen, loaded)
         };
         while let Ok((seen, loaded)) = timeout_at(deadline.into(), loading()).await {
             if accumulator.is_closed() {

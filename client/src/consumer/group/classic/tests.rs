@@ -366,6 +366,17 @@ fn a_session_without_answers_is_lost_once() {
     });
 }
 
+/// What the leader's SyncGroup, the only thing that it asks for, gives each member of its one topic.
+fn shares(script: &mut Script<Member>) -> Vec<(String, Vec<i32>)> {
+    let actions = script.actions();
+    let [Action::Sync { request, .. }] = &actions[..] else { panic!("{actions:?}") };
+    let share = |assignment: &SyncGroupRequestAssignment| {
+        let share = Assignment::from_bytes(assignment.assignment.clone()).expect("it decodes");
+        (assignment.member_id.to_string(), share.assigned_partitions[0].partitions.clone())
+    };
+    request.assignments.iter().map(share).collect()
+}
+
 #[test]
 fn the_leader_shares_out_the_partitions_that_there_are() {
     Script::run(member(None), |script| {
@@ -374,14 +385,7 @@ fn the_leader_shares_out_the_partitions_that_there_are() {
 
         script.input(input("counted", 1));
 
-        let actions = script.actions();
-        let [Action::Sync { request, .. }] = &actions[..] else { panic!("{actions:?}") };
-        let share = |assignment: &SyncGroupRequestAssignment| {
-            let share = Assignment::from_bytes(assignment.assignment.clone()).expect("it decodes");
-            (assignment.member_id.to_string(), share.assigned_partitions[0].partitions.clone())
-        };
-        let shares: Vec<_> = request.assignments.iter().map(share).collect();
-        assert_eq!(shares, [("m".to_owned(), vec![0, 1]), ("n".to_owned(), vec![2, 3])]);
+        assert_eq!(shares(script), [("m".to_owned(), vec![0, 1]), ("n".to_owned(), vec![2, 3])]);
     });
 }
 
@@ -459,14 +463,7 @@ fn the_leader_gives_members_what_is_near_them() {
         let counts = Placement::from([(Str::from("t"), racks.to_vec())]);
         script.input(Input::Counted { round: 1, counts });
 
-        let actions = script.actions();
-        let [Action::Sync { request, .. }] = &actions[..] else { panic!("{actions:?}") };
-        let share = |assignment: &SyncGroupRequestAssignment| {
-            let share = Assignment::from_bytes(assignment.assignment.clone()).expect("it decodes");
-            (assignment.member_id.to_string(), share.assigned_partitions[0].partitions.clone())
-        };
-        let shares: Vec<_> = request.assignments.iter().map(share).collect();
-        assert_eq!(shares, [("m".to_owned(), vec![1]), ("n".to_owned(), vec![0])]);
+        assert_eq!(shares(script), [("m".to_owned(), vec![1]), ("n".to_owned(), vec![0])]);
     });
 }
 
