@@ -11,7 +11,7 @@ use krafka_protocol::{ErrorCode, Recovery, Request, Str, Uuid};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::Instrument;
 
-use super::assign::{Placement, placement};
+use super::assign::Whereabouts;
 use super::commit;
 use super::committed::layout;
 use super::engine::{Action, Engine, Event, Input};
@@ -374,7 +374,7 @@ impl Remote {
     }
 
     /// How many partitions the topics have, and where, by metadata that knows all of them that exist.
-    async fn count(&self, topics: &BTreeSet<Str>) -> Placement {
+    async fn count(&self, topics: &BTreeSet<Str>) -> Whereabouts {
         let mut snapshot = self.cluster.snapshot();
         if topics.iter().any(|topic| !snapshot.topics.contains_key(topic)) {
             let names: Vec<Str> = topics.iter().cloned().collect();
@@ -383,7 +383,7 @@ impl Remote {
                 snapshot = loaded;
             }
         }
-        placement(&snapshot, topics)
+        Whereabouts::of(topics, &snapshot)
     }
 
     /// Waits for a topic and these partitions to exist, as long as `patience` allows.

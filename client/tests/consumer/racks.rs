@@ -398,9 +398,9 @@ async fn a_rack_of_a_handle_is_that_of_its_groups_members_too() {
     assert!(racks.fetches_of(racks.near) > before + 1);
 }
 
-/// A member of a group that stands in `rack`, or nowhere; how many joins it took when a node's rack has changed.
-async fn joins_when_a_rack_changes(rack: &str, node: impl FnOnce(i32) -> i32) -> usize {
-    let builder = FakeCluster::builder().topic("t", 1).replication_factor(1);
+/// A member of a group that stands in `rack`, or nowhere, and has its partition; and the node that leads that.
+async fn member_in(rack: &str, replicas: i16) -> (FakeCluster, i32, Consumer) {
+    let builder = FakeCluster::builder().topic("t", 1).replication_factor(replicas);
     let Racks { world: World { fake, .. }, leader, .. } = Racks::of(builder).await;
     let kafka = Kafka::builder(fake.bootstrap())
         .environment(Environment::new(fake.pipes(), 2))
@@ -414,6 +414,12 @@ async fn joins_when_a_rack_changes(rack: &str, node: impl FnOnce(i32) -> i32) ->
     while consumer.assignment().is_empty() {
         consumer.poll(SOON).await.expect("no error");
     }
+    (fake, leader, consumer)
+}
+
+/// How many joins it takes when a node's rack changes.
+async fn joins_when_a_rack_changes(rack: &str, node: impl FnOnce(i32) -> i32) -> usize {
+    let (fake, leader, consumer) = member_in(rack, 1).await;
     let before = fake.history().count(ApiKey::JoinGroup);
 
     let changed = node(leader);
@@ -437,4 +443,28 @@ async fn a_group_rebalances_when_the_racks_of_its_partitions_change() {
     assert_eq!(joins_when_a_rack_changes("rack-1", |leader| leader).await, 1);
     assert_eq!(joins_when_a_rack_changes("rack-1", |leader| leader % 3 + 1).await, 0, "it has no partition there");
     assert_eq!(joins_when_a_rack_changes("", |leader| leader).await, 0, "racks are nothing to it");
+}
+
+/// MD-23: brokers that go and come back have moved nowhere (Kafka 4.4; 3.9 rebalances when each goes, and again
+/// when it comes).
+#[tokio::test(start_paused = true)]
+async fn a_group_does_not_rebalance_when_brokers_are_restarted_in_turn() {
+    let (fake, _, consumer) = member_in("rack-1", 3).await;
+    let coordinator = fake.history().of(ApiKey::JoinGroup).next_back().expect("it has joined").node;
+    let before = fake.history().count(ApiKey::JoinGroup);
+
+    for node in (1..=3).filter(|node| *node != coordinator) {
+        fake.crash(node);
+        let down = fake.history().count(ApiKey::Metadata);
+        for _ in 0..4 {
+            consumer.poll(SOON).await.expect("no error");
+        }
+        assert!(fake.history().count(ApiKey::Metadata) > down, "it has heard that node {node} is down");
+        fake.restart(node);
+        for _ in 0..4 {
+            consumer.poll(SOON).await.expect("no error");
+        }
+    }
+
+    assert_eq!(fake.history().count(ApiKey::JoinGroup), before);
 }

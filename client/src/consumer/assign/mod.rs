@@ -1,14 +1,16 @@
 //! Assignors: how a group's leader shares out partitions.
 
 mod range;
+mod whereabouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use krafka_protocol::Str;
 
 pub(crate) use range::range;
-
-use crate::cluster::{PartitionView, Snapshot};
+#[cfg(test)]
+pub(crate) use whereabouts::Replicas;
+pub(crate) use whereabouts::Whereabouts;
 
 /// A member, as an assignor sees it.
 ///
@@ -31,21 +33,3 @@ pub(crate) type Placement = BTreeMap<Str, Vec<Racks>>;
 
 /// What each member gets: topic → partitions in ascending order. Each candidate has an entry, be it empty.
 pub(crate) type Shares = BTreeMap<Str, BTreeMap<Str, Vec<i32>>>;
-
-/// Where the partitions of these topics are. A replica whose broker is down is in no rack.
-pub(crate) fn placement(snapshot: &Snapshot, topics: &BTreeSet<Str>) -> Placement {
-    placed(snapshot, topics, |partition| {
-        let nodes = partition.replicas.iter().filter_map(|&node| snapshot.node(node));
-        nodes.filter_map(|node| node.rack.clone()).filter(|rack| !rack.is_empty()).collect()
-    })
-}
-
-/// The same for those to whom racks are nothing: how many partitions there are.
-pub(crate) fn placement_anywhere(snapshot: &Snapshot, topics: &BTreeSet<Str>) -> Placement {
-    placed(snapshot, topics, |_| Racks::new())
-}
-
-fn placed(snapshot: &Snapshot, topics: &BTreeSet<Str>, racks: impl Fn(&PartitionView) -> Racks) -> Placement {
-    let known = topics.iter().filter_map(|topic| Some((topic, snapshot.topics.get(topic)?)));
-    known.map(|(topic, view)| (topic.clone(), view.partitions.iter().map(&racks).collect())).collect()
-}

@@ -32,7 +32,7 @@ use krafka_protocol::api::sync_group::SyncGroupRequest;
 use krafka_protocol::machine::Machine;
 
 use self::rebalance::Rebalance;
-use super::assign::{placement, placement_anywhere};
+use super::assign::Whereabouts;
 use super::commit::{Committer, Offsets, Ticket};
 use super::committed::Loader;
 use super::config::{AutoOffsetReset, ConsumerConfig};
@@ -306,8 +306,8 @@ impl Engine {
             return;
         }
         let counts = match group.member.minds_racks() {
-            true => placement(&self.snapshot, &group.led_topics),
-            false => placement_anywhere(&self.snapshot, &group.led_topics),
+            true => Whereabouts::of(&group.led_topics, &self.snapshot),
+            false => Whereabouts::anywhere(&group.led_topics, &self.snapshot),
         };
         group.member.handle(classic::Input::Recounted(counts), now);
     }

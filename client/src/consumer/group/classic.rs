@@ -28,7 +28,7 @@ use krafka_protocol::{ErrorCode, Str};
 
 use super::{Identity, MemberConfig};
 use crate::KrafkaError;
-use crate::consumer::assign::{Candidate, Placement, range};
+use crate::consumer::assign::{Candidate, Whereabouts, range};
 use crate::consumer::fetcher::Complaint;
 use crate::rng::Rng;
 
@@ -46,10 +46,10 @@ pub(crate) enum Input {
     /// What `Count` asked for.
     Counted {
         round: u64,
-        counts: Placement,
+        counts: Whereabouts,
     },
     /// The metadata changed: partitions of the topics that the group reads, as it has them now.
-    Recounted(Placement),
+    Recounted(Whereabouts),
     /// What was to be given up has been.
     Released,
     Joined {
@@ -122,7 +122,7 @@ pub(crate) struct Member {
     /// What `topics` was when it last joined.
     joined_for: BTreeSet<Str>,
     /// As leader: what the assignment was made from.
-    counted: Option<Placement>,
+    counted: Option<Whereabouts>,
     /// Counts joins, so that an answer to an older one is not taken for this one's.
     round: u64,
     /// Joins in a row that failed.
@@ -364,7 +364,7 @@ impl Member {
         }
     }
 
-    fn counted(&mut self, round: u64, counts: Placement) {
+    fn counted(&mut self, round: u64, counts: Whereabouts) {
         if round != self.round {
             return;
         }
@@ -372,7 +372,7 @@ impl Member {
             State::Counting { members, skip } => (members, skip),
             state => return self.state = state,
         };
-        let shares = range(&members, &counts);
+        let shares = range(&members, &counts.placement());
         self.counted = Some(counts);
         // A static leader that returns is told to leave the assignment as it is (KIP-814).
         let assignments = if skip { Ok(Vec::new()) } else { shares.into_iter().map(encode).collect() };
@@ -383,11 +383,11 @@ impl Member {
     }
 
     /// Whether racks have changed matters to a leader that has one itself, as in Java.
-    fn recounted(&mut self, counts: &Placement) {
+    fn recounted(&mut self, counts: &Whereabouts) {
         let Some(before) = self.counted.as_ref().filter(|_| matches!(self.state, State::Stable)) else { return };
-        if !numbers(before).eq(numbers(counts)) {
+        if !before.is_as_large_as(counts) {
             self.release("the partitions of the group's topics have changed");
-        } else if self.minds_racks() && before != counts {
+        } else if self.minds_racks() && !before.is_equivalent_to(counts) {
             self.release("the racks of the group's partitions have changed");
         }
     }
@@ -572,11 +572,6 @@ impl Machine for Member {
         };
         times.into_iter().flatten().filter(|&time| self.now.is_none_or(|now| time > now)).min()
     }
-}
-
-/// How many partitions each topic has.
-fn numbers(placement: &Placement) -> impl Iterator<Item = (&Str, usize)> {
-    placement.iter().map(|(topic, partitions)| (topic, partitions.len()))
 }
 
 fn encode(

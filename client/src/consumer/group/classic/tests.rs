@@ -7,6 +7,7 @@ use krafka_protocol::script::Script;
 
 use super::*;
 use crate::backoff::Backoff;
+use crate::consumer::assign::Replicas;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,8 +35,26 @@ fn topics(names: &[&'static str]) -> BTreeSet<Str> {
 }
 
 /// So many partitions of topic t, in no rack.
-fn counts(partitions: usize) -> Placement {
-    Placement::from([(Str::from("t"), vec![BTreeSet::new(); partitions])])
+fn counts(partitions: usize) -> Whereabouts {
+    placed(vec![Replicas::default(); partitions])
+}
+
+/// The partitions of topic t.
+fn placed(partitions: Vec<Replicas>) -> Whereabouts {
+    Whereabouts::from_iter([(Str::from("t"), partitions)])
+}
+
+/// Replicas on the nodes 1, 2, …, by the letters of their racks; `-` is down, and `.` has none.
+fn replicas(racks: &str) -> Replicas {
+    let mut replicas = Replicas::default();
+    for (node, rack) in (1..).zip(racks.chars()) {
+        match rack {
+            '-' => drop(replicas.offline.insert(node)),
+            '.' => {}
+            _ => drop(replicas.online.insert(node, Str::from(rack.to_string()))),
+        }
+    }
+    replicas
 }
 
 fn subscription(names: &[&'static str]) -> krafka_protocol::Bytes {
@@ -409,26 +428,60 @@ fn the_leader_rebalances_when_a_topic_grows_and_a_follower_does_not() {
     }
 }
 
-/// MD-23: a leader that has a rack rebalances when those of its partitions change; nobody else does.
+/// MD-23: a leader that has a rack rebalances when those of its partitions change, which they do not where a broker is
+/// only down; nobody else does. So it is in Java 4.4 (`PartitionRackInfo.equivalentTo`).
 #[test]
 fn the_leader_rebalances_when_racks_change_if_it_has_one_itself() {
-    let in_racks = |racks: [&'static str; 2]| {
-        let partitions = racks.into_iter().map(|rack| BTreeSet::from([Str::from(rack)]));
-        Placement::from([(Str::from("t"), partitions.collect())])
-    };
-    for (rack, expected) in [(Some("b"), vec!["release"]), (None, vec![])] {
-        Script::run(member_in(rack, None), |script| {
-            counting(script);
-            script.input(Input::Counted { round: 1, counts: in_racks(["a", "b"]) });
-            script.input(Input::Synced { round: 1, answer: Ok(synced(&[0])) });
-            script.actions();
+    let table = [
+        ("ab", "ab", false, "nothing has changed"),
+        ("ab", "a-", false, "a broker is down"),
+        ("a-", "ab", false, "a broker that was down is back"),
+        ("-b", "a-", false, "one is back when the other goes"),
+        ("ab", "--", false, "all are down"),
+        ("ab", "ba", false, "they are in the same racks"),
+        ("ab", "bab", false, "one more is in a rack that has one"),
+        ("aab", "ab", false, "one less is in a rack that has another"),
+        ("ab", "ac", true, "a broker has moved"),
+        ("ab", "a.", true, "a broker is in no rack any more"),
+        ("a.", "ab", true, "a broker is in a rack that was in none"),
+        ("ab", "a", true, "a replica is gone"),
+        ("a", "ab", true, "a replica is new"),
+        ("ab", "c-", true, "one has moved while the other is down"),
+        ("a-", "a-b", true, "a new one is in the rack of nobody"),
+        ("a-b", "ab.", false, "who was down may be anywhere, and its rack has another"),
+    ];
+    for (before, after, is_changed, why) in table {
+        for rack in [Some("b"), None] {
+            Script::run(member_in(rack, None), |script| {
+                counting(script);
+                script.input(Input::Counted { round: 1, counts: placed(vec![replicas("ab"), replicas(before)]) });
+                script.input(Input::Synced { round: 1, answer: Ok(synced(&[0])) });
+                script.actions();
 
-            script.input(Input::Recounted(in_racks(["a", "b"])));
-            assert_eq!(words(script), [""; 0], "{rack:?}");
-            script.input(Input::Recounted(in_racks(["a", "c"])));
-            assert_eq!(words(script), expected, "{rack:?}");
-        });
+                script.input(Input::Recounted(placed(vec![replicas("ab"), replicas(after)])));
+
+                let expected = if is_changed && rack.is_some() { vec!["release"] } else { vec![] };
+                assert_eq!(words(script), expected, "{why}: {before} → {after}, leader in {rack:?}");
+            });
+        }
     }
+}
+
+/// MD-23: what counts is how it was when the partitions were shared out, whatever came between.
+#[test]
+fn a_broker_that_comes_back_in_another_rack_has_moved() {
+    Script::run(member_in(Some("b"), None), |script| {
+        counting(script);
+        script.input(Input::Counted { round: 1, counts: placed(vec![replicas("ab")]) });
+        script.input(Input::Synced { round: 1, answer: Ok(synced(&[0])) });
+        script.actions();
+
+        script.input(Input::Recounted(placed(vec![replicas("a-")])));
+        assert_eq!(words(script), [""; 0]);
+        script.input(Input::Recounted(placed(vec![replicas("ac")])));
+
+        assert_eq!(words(script), ["release"]);
+    });
 }
 
 #[test]
@@ -459,8 +512,7 @@ fn the_leader_gives_members_what_is_near_them() {
         script.input(Input::Joined { round: 1, answer: Ok(answer) });
         script.actions();
 
-        let racks = ["a", "b"].map(|rack| BTreeSet::from([Str::from(rack)]));
-        let counts = Placement::from([(Str::from("t"), racks.to_vec())]);
+        let counts = placed(vec![replicas("a"), replicas("b")]);
         script.input(Input::Counted { round: 1, counts });
 
         assert_eq!(shares(script), [("m".to_owned(), vec![1]), ("n".to_owned(), vec![0])]);
