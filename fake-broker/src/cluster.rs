@@ -470,14 +470,7 @@ impl Cluster {
         // What was done to the cluster may have ended the connection, or moved the time of day.
         let Some(exchange) = self.exchanges.get_mut(&request) else { return };
         exchange.cx.wall_ms = self.state.clock.millis(now);
-        let is_view = matches!(
-            exchange.cx.key,
-            ApiKey::Metadata | ApiKey::DescribeCluster | ApiKey::DescribeTopicPartitions | ApiKey::FindCoordinator
-        );
-        let outcome = match self.state.frozen.get_mut(&exchange.cx.node).filter(|_| is_view) {
-            Some(believed) => handlers::handle(believed, &exchange.cx, &exchange.request),
-            None => handlers::handle(&mut self.state, &exchange.cx, &exchange.request),
-        };
+        let outcome = handlers::handle_at_node(&mut self.state, &exchange.cx, &exchange.request);
         self.conclude(request, outcome, now);
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) faults: Faults,
     /// What those nodes believe whose metadata is frozen.
     pub(crate) frozen: BTreeMap<i32, Box<Self>>,
+    /// Whether this is no cluster, but what one of those nodes believes: what came to be here would be nowhere else.
+    pub(crate) is_belief: bool,
     /// Over how many partitions of the coordinators' topics keys are spread.
     pub(crate) spread: Spread,
     /// Who coordinates what a test has pinned.
@@ -126,6 +128,7 @@ impl State {
             connections: BTreeMap::new(),
             purgatory: Purgatory::default(),
             frozen: BTreeMap::new(),
+            is_belief: false,
             spread,
             pinned: BTreeMap::new(),
             complaints: Vec::new(),
@@ -211,7 +214,7 @@ impl State {
         self.timers = Timers::default();
         self.frozen.clear();
         self.sessions.clear();
-        // A topic that it created would be nowhere else.
+        self.is_belief = true;
         Arc::make_mut(&mut self.config).auto_create_topics = false;
     }
 

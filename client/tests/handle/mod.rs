@@ -10,6 +10,7 @@ mod connect;
 mod connection;
 mod dialling;
 mod endings;
+mod frozen;
 mod hanging;
 mod hooks;
 mod logs;

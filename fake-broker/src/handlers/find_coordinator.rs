@@ -3,7 +3,8 @@
 //! Any node answers. The coordinators' topic is made when it is first asked for. In a fresh Kafka that request is
 //! answered COORDINATOR_NOT_AVAILABLE, and clients ask again; other than there, the topic is made in no time, and a
 //! cluster that is not told to be that fresh answers at once. The keys of share partitions are for brokers; before
-//! version 6, and on a node without share groups, they are refused.
+//! version 6, and on a node without share groups, they are refused. A node that learns nothing more has the controller
+//! make the topic, and goes on to say that there is no coordinator.
 
 use krafka_protocol::api::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
 use krafka_protocol::{ApiKey, ErrorCode, Str};
@@ -43,6 +44,16 @@ pub(crate) fn handle(
     Outcome::Reply(FindCoordinatorResponse { coordinators, ..FindCoordinatorResponse::default() })
 }
 
+/// A node whose metadata is frozen has the controller make the topic that it does not see, and will not see it.
+pub(crate) fn make_topics(state: &mut State, request: &FindCoordinatorRequest, said: &FindCoordinatorResponse) {
+    let codes = said.coordinators.iter().map(|found| found.error_code).chain([said.error_code]);
+    let kinds = [CoordinatorKind::Group, CoordinatorKind::Transaction, CoordinatorKind::Share];
+    let kind = usize::try_from(request.key_type).ok().and_then(|code| kinds.get(code));
+    if let Some(kind) = kind.filter(|_| codes.map(ErrorCode).any(|code| code == ErrorCode::COORDINATOR_NOT_AVAILABLE)) {
+        coordinators::ensure_topic(state, *kind);
+    }
+}
+
 /// The kinds of coordinators whose topics are not there.
 fn missing_topics(state: &State) -> Vec<CoordinatorKind> {
     let all = [CoordinatorKind::Group, CoordinatorKind::Transaction, CoordinatorKind::Share];
@@ -74,8 +85,10 @@ fn find(state: &mut State, cx: &Context, key_type: i8, key: &Str, missing: &[Coo
         return refused(error, Str::default());
     }
     if missing.contains(&kind) {
-        coordinators::ensure_topic(state, kind);
-        if state.config.fresh_coordinators {
+        if !state.is_belief {
+            coordinators::ensure_topic(state, kind);
+        }
+        if state.is_belief || state.config.fresh_coordinators {
             return refused(ErrorCode::COORDINATOR_NOT_AVAILABLE, Str::default());
         }
     }

@@ -222,6 +222,26 @@ table! {
 /// What every broker answers, and only one with a plugin for it advertises.
 const TELEMETRY: [ApiKey; 2] = [ApiKey::GetTelemetrySubscriptions, ApiKey::PushTelemetry];
 
+/// Answers a request as a node does: one whose metadata is frozen tells what it believes.
+pub(crate) fn handle_at_node(state: &mut State, cx: &Context, request: &AnyRequest) -> Outcome<AnyResponse> {
+    let is_view = matches!(
+        cx.key,
+        ApiKey::Metadata | ApiKey::DescribeCluster | ApiKey::DescribeTopicPartitions | ApiKey::FindCoordinator
+    );
+    let Some(mut believed) = is_view.then(|| state.frozen.remove(&cx.node)).flatten() else {
+        return handle(state, cx, request);
+    };
+    let outcome = handle(&mut believed, cx, request);
+    state.frozen.insert(cx.node, believed);
+    if let (AnyRequest::FindCoordinator(request), Outcome::Reply(AnyResponse::FindCoordinator(said))) =
+        (request, &outcome)
+        && !state.are_apart(cx.node, state.nodes.controller())
+    {
+        find_coordinator::make_topics(state, request, said);
+    }
+    outcome
+}
+
 /// The versions of an API that a node serves: what its Kafka version has. The codec knows more APIs and versions.
 pub(crate) fn versions(state: &State, node: i32, key: ApiKey) -> Option<Versions> {
     if !SERVED.contains(&key) {
