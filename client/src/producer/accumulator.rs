@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::BytesMut;
+use krafka_protocol::Str;
 use krafka_protocol::compression::Compressor;
 use krafka_protocol::records::{BatchBuilder, HEADER_LEN};
 use tokio::sync::mpsc::UnboundedSender;
@@ -53,7 +54,7 @@ pub(super) enum Event {
     /// Somebody flushes: nothing should linger, or take more records.
     Flushed,
     /// A topic was loaded, and records for it will follow.
-    Loaded(Arc<Snapshot>),
+    Loaded { topic: Str, snapshot: Arc<Snapshot> },
     /// The producer takes no more records. What it has is sent until the deadline, if any.
     Closed { deadline: Option<Instant> },
 }

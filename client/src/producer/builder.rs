@@ -59,6 +59,7 @@ pub(super) struct Settings {
     pub(super) request_timeout: Duration,
     pub(super) retry_backoff: Backoff,
     pub(super) max_in_flight: usize,
+    pub(super) metadata_max_idle: Duration,
 }
 
 impl Settings {
@@ -106,6 +107,7 @@ pub struct ProducerBuilder {
     request_timeout: Option<Duration>,
     retry_backoff: Backoff,
     max_in_flight: Option<usize>,
+    metadata_max_idle: Duration,
 }
 
 impl ProducerBuilder {
@@ -126,6 +128,7 @@ impl ProducerBuilder {
             request_timeout: None,
             retry_backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(1)),
             max_in_flight: None,
+            metadata_max_idle: Duration::from_secs(5 * 60),
         }
     }
 
@@ -245,6 +248,16 @@ impl ProducerBuilder {
         self
     }
 
+    /// Sets for how long a topic that nothing is sent to is kept fresh. Then no broker is asked about it any more, and
+    /// the next record waits for its metadata as the first one did, and goes by what the topic is by then. So a producer
+    /// that sends to many topics, each for a while, does not ask about all of them for the rest of its life (KIP-526).
+    ///
+    /// Default: 5 min. More than zero. Java: `metadata.max.idle.ms`.
+    pub fn metadata_max_idle(mut self, max_idle: Duration) -> Self {
+        self.metadata_max_idle = finite(max_idle);
+        self
+    }
+
     /// Replaces the way in which records without an explicit partition are placed.
     ///
     /// Default: by the key's hash as the Java client does, and keyless ones wherever batches fill best. Java:
@@ -284,7 +297,7 @@ impl ProducerBuilder {
         };
         tokio::spawn(driver::run(world, receiver, counters, seed));
         let time = WallTime { clock: environment.clock() };
-        Ok(Producer { inner: Arc::new(Inner { accumulator, time, kafka, owner }) })
+        Ok(Producer { inner: Arc::new(Inner { accumulator, time, kafka }) })
     }
 
     fn settings(&self) -> Result<Settings> {
@@ -306,6 +319,7 @@ impl ProducerBuilder {
             request_timeout: self.request_timeout.unwrap_or_else(|| self.kafka.request_timeout()),
             retry_backoff: self.retry_backoff,
             max_in_flight,
+            metadata_max_idle: self.metadata_max_idle,
         };
         check(&settings).map_err(KrafkaError::config)?;
         Ok(settings)
@@ -332,6 +346,9 @@ fn check(settings: &Settings) -> Result<(), String> {
     }
     if request_timeout.is_zero() {
         return Err("request_timeout is zero: no broker answers that fast".into());
+    }
+    if settings.metadata_max_idle.is_zero() {
+        return Err("metadata_max_idle is zero: no topic would be known for long enough to send to it".into());
     }
     let least = linger.saturating_add(request_timeout);
     if delivery_timeout < least {
@@ -399,6 +416,7 @@ pub(super) mod tests {
             request_timeout: Duration::from_secs(30),
             retry_backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(1)),
             max_in_flight: 5,
+            metadata_max_idle: Duration::from_secs(5 * 60),
         }
     }
 
@@ -407,11 +425,12 @@ pub(super) mod tests {
     #[test]
     fn settings_that_do_not_fit_are_refused_by_name() {
         let ms = Duration::from_millis;
-        let table: [(&str, Spoil); 9] = [
+        let table: [(&str, Spoil); 10] = [
             ("acks", |s| s.acks = Acks::Leader),
             ("max_in_flight", |s| s.max_in_flight = 6),
             ("max_in_flight", |s| (s.is_idempotent, s.max_in_flight) = (false, 0)),
             ("request_timeout", |s| s.request_timeout = Duration::ZERO),
+            ("metadata_max_idle", |s| s.metadata_max_idle = Duration::ZERO),
             ("delivery_timeout", |s| s.delivery_timeout = Duration::from_millis(30_004)),
             ("buffer_memory", |s| s.buffer_memory = s.batch_size),
             ("max_request_size", |s| s.max_request_size = 100),

@@ -78,6 +78,8 @@ impl World {
                 });
             }
             Action::Refresh(topic) => self.cluster.refresh(&[topic]),
+            Action::Keep(topics) => self.cluster.watch_topics(self.owner, topics),
+            Action::Rest(topic) => self.accumulator.topics.rest(&topic),
             Action::Hint(hint) => self.cluster.leader_hint(hint),
             Action::Watch(since) => {
                 let (cluster, accumulator) = (self.cluster.clone(), self.accumulator.clone());

@@ -89,7 +89,6 @@ struct Inner {
     accumulator: Arc<Accumulator>,
     time: WallTime,
     kafka: Kafka,
-    owner: u64,
 }
 
 /// The clocks of this client.
@@ -284,8 +283,7 @@ impl Producer {
                 Ok(snapshot) => {
                     if let Some(view) = snapshot.topic(name).filter(|view| !view.partitions.is_empty()) {
                         accumulator.topics.load(view);
-                        accumulator.tell(Event::Loaded(snapshot));
-                        cluster.watch_topics(self.inner.owner, accumulator.topics.names());
+                        accumulator.tell(Event::Loaded { topic: name.clone(), snapshot });
                         return Ok(seen);
                     }
                     match snapshot.errors.get(name) {

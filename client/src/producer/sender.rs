@@ -14,6 +14,7 @@
 //! of them but the news of a changed topic, and closing.
 
 mod answers;
+mod idle;
 mod messages;
 mod partition;
 #[cfg(test)]
@@ -52,6 +53,8 @@ enum Timer {
     Node(i32),
     /// A broker may be asked for an identity.
     Identity,
+    /// A topic may have been idle for long enough.
+    Idle,
     /// Closing has taken long enough.
     Close,
 }
@@ -94,6 +97,10 @@ struct Entry {
 struct Topic {
     view: Option<Arc<TopicView>>,
     slots: Vec<usize>,
+    /// When a caller loaded it last.
+    loaded: Option<Instant>,
+    /// Whether its view is kept fresh; else it rests.
+    is_kept: bool,
 }
 
 /// The machine. See the top of the file.
@@ -116,6 +123,10 @@ pub(super) struct Sender<L> {
     /// When open batches are ripe. In order, for all linger alike.
     linger: VecDeque<(Instant, usize, u64)>,
     timers: BTreeSet<(Instant, Timer)>,
+    /// When idle topics are looked for.
+    idle_look: Option<Instant>,
+    /// Whether other topics are to be kept fresh than before.
+    is_keep_due: bool,
 
     identity: Identity,
     /// Failures in a row to get one.
@@ -161,6 +172,8 @@ impl<L: Clone> Sender<L> {
             open: BTreeSet::new(),
             linger: VecDeque::new(),
             timers: BTreeSet::new(),
+            idle_look: None,
+            is_keep_due: false,
             identity_failures: 0,
             identity_error: None,
             unidentified: BTreeSet::new(),
@@ -177,12 +190,21 @@ impl<L: Clone> Sender<L> {
 
     fn event(&mut self, event: Event, now: Instant) {
         match event {
-            Event::Opened { destination, number, at, is_hurried } => self.opened(&destination, number, at, is_hurried),
+            Event::Opened { destination, number, at, is_hurried } => {
+                self.opened(&destination, number, at, is_hurried);
+                if self.partition(destination.slot).rests {
+                    self.woken(destination.slot, now);
+                }
+            }
             Event::Sealed { slot, number, batch } => self.sealed(slot, number, batch, now),
             Event::Starved => self.hurry(now),
             Event::Flushed => self.seal_all(),
-            Event::Loaded(snapshot) if snapshot.version > self.snapshot.version => self.changed(snapshot, now),
-            Event::Loaded(_) => {}
+            Event::Loaded { topic, snapshot } => {
+                if snapshot.version > self.snapshot.version {
+                    self.changed(snapshot, now);
+                }
+                self.loaded(&topic, now);
+            }
             Event::Closed { deadline } => {
                 self.is_closing = true;
                 self.timers.extend(deadline.map(|at| (at, Timer::Close)));
@@ -201,11 +223,12 @@ impl<L: Clone> Sender<L> {
             let mut partition = Partition::new(destination.clone());
             let topic = self.topics.entry(destination.name.clone()).or_default();
             topic.slots.push(slot);
-            topic.view = self.snapshot.topic(&destination.name).cloned();
+            partition.rests = !topic.is_kept;
             partition.lead(topic.view.as_deref(), false);
             self.partitions[slot] = Some(partition);
         }
         let partition = self.partitions[slot].as_mut().expect("it was made above");
+        partition.opened = Some(at);
         partition.open = Some(Open { number, at, is_ripe: false, is_sealing: false });
         self.open.insert(slot);
         let due = if is_hurried { at } else { at + self.settings.linger };
@@ -393,6 +416,7 @@ impl<L: Clone> Sender<L> {
                 Timer::Expiry(slot) => self.expire(slot, now),
                 Timer::Node(node) => drop(self.stirred.insert(node)),
                 Timer::Identity => {}
+                Timer::Idle => self.rest(now),
                 Timer::Close => self.end(),
             }
         }
@@ -508,6 +532,8 @@ impl<L: Clone> Machine for Sender<L> {
                     self.stirred.insert(node);
                     return Some(action);
                 }
+            } else if let Some(action) = self.keep() {
+                return Some(action);
             } else if self.wants_identity(now) {
                 self.identity = Identity::Asked;
                 return Some(Action::Identify);

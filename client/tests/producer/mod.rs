@@ -3,6 +3,7 @@
 mod basics;
 mod blocking;
 mod faults;
+mod idle;
 mod lifecycle;
 
 use std::future::{Future, poll_fn};

@@ -170,6 +170,53 @@ pub(super) async fn the_idle_ask_once_in_each_age(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
+/// MD-18: a topic that a producer sends nothing to for a while is asked about no more; who sends to it again finds it
+/// as it is by then.
+pub(super) async fn topics_that_rest_are_not_asked_about(stage: &Stage) -> Result<()> {
+    let road = Road::default();
+    let kafka = client(stage)?.metadata_max_age(SECOND).environment(road.environment()).connect().await?;
+    let busy = topic(stage, |name| NewTopic::new(name, 1)).await?;
+    let idle = topic(stage, |name| NewTopic::new(name, 1)).await?;
+    let producer = kafka.producer().metadata_max_idle(4 * SECOND).build().await?;
+    // How often each topic was asked about while only one was sent to for so long.
+    let asked_while_sending = async |seconds: u32| -> Result<[usize; 2]> {
+        let before = road.heard_of(ApiKey::Metadata).len();
+        for _ in 0..2 * seconds {
+            producer.send(Record::new(&*busy, "tea")).await?;
+            tokio::time::sleep(SECOND / 2).await;
+        }
+        let asked = road.heard_of(ApiKey::Metadata).split_off(before);
+        let about = |name: &str| asked.iter().filter(|heard| names(&heard.frame, name)).count();
+        Ok([about(&busy), about(&idle)])
+    };
+    producer.send(Record::new(&*idle, "tea")).await?;
+
+    let [_, while_fresh] = asked_while_sending(3).await?;
+    asked_while_sending(3).await?;
+    let [of_busy, of_idle] = asked_while_sending(4).await?;
+
+    ensure!(while_fresh >= 1, "a topic that was just sent to was not kept fresh");
+    ensure!(of_busy >= 2 && of_idle == 0, "asked {of_busy} times about the busy topic, {of_idle} times about the idle");
+    let other = client(stage)?.connect().await?;
+    for grown in other.admin().create_partitions([(&idle, 3)]).await?.into_values() {
+        grown?;
+    }
+    let mut partitions = BTreeSet::new();
+    until("all partitions are written to", async || {
+        for key in 0..20 {
+            let record = Record::new(&*idle, "tea").key(format!("{key}"));
+            partitions.insert(producer.send(record).await.ok()?.partition);
+        }
+        (partitions.len() == 3).then_some(())
+    })
+    .await
+}
+
+/// Whether a request has this text in it.
+fn names(frame: &[u8], text: &str) -> bool {
+    frame.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
 /// MD-24: a topic is described in pieces, each partition once; from one that is gone by then it goes on with the next
 /// (KIP-966).
 pub(super) async fn descriptions_in_pieces_tell_each_partition_once(stage: &Stage) -> Result<()> {

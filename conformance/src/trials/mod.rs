@@ -125,6 +125,7 @@ trials! {
     "MD-11" metadata::a_topic_that_is_made_again_is_a_new_one on Nodes;
     "MD-12" metadata::added_partitions_are_used on Nodes;
     "MD-15" metadata::the_idle_ask_once_in_each_age on Nodes;
+    "MD-18" metadata::topics_that_rest_are_not_asked_about on Nodes;
     "MD-24" metadata::descriptions_in_pieces_tell_each_partition_once on Nodes;
     "MD-26" metadata::topics_are_made_by_themselves_for_who_wants_it on Nodes;
     "CB-31" lifecycle::closing_ends_what_waits on Nodes;

@@ -51,6 +51,10 @@ pub(in crate::producer) enum Action<L> {
     Identify,
     /// The view of a topic is wrong: fetch it anew.
     Refresh(Str),
+    /// Keep the views of these topics fresh, and those of no others.
+    Keep(Vec<Str>),
+    /// Have callers load a topic anew before they send to it.
+    Rest(Str),
     /// A broker told who leads.
     Hint(LeaderHint),
     /// Wait for a view of the cluster that is newer than this version.
@@ -83,6 +87,8 @@ impl<L> fmt::Debug for Action<L> {
             }
             Self::Identify => f.write_str("Identify"),
             Self::Refresh(topic) => write!(f, "Refresh({topic})"),
+            Self::Keep(topics) => write!(f, "Keep({})", topics.join(", ")),
+            Self::Rest(topic) => write!(f, "Rest({topic})"),
             Self::Hint(hint) => write!(f, "Hint({}-{} is led by {})", hint.topic, hint.partition, hint.leader),
             Self::Watch(version) => write!(f, "Watch({version})"),
             Self::Settle(_, settled) => write!(f, "Settle({settled:?})"),

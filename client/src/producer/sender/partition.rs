@@ -56,6 +56,10 @@ pub(super) enum Next {
 pub(super) struct Partition {
     pub(super) destination: Arc<Destination>,
     pub(super) open: Option<Open>,
+    /// When a batch was opened last.
+    pub(super) opened: Option<Instant>,
+    /// Whether its topic rests.
+    pub(super) rests: bool,
     /// The number of the next batch that comes into the queue.
     expected: u64,
     /// Batches that were sealed before an older one was: callers compress at their own pace. `None` stands for one that
@@ -90,6 +94,8 @@ impl Partition {
         Self {
             destination,
             open: None,
+            opened: None,
+            rests: false,
             expected: 0,
             early: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -157,6 +163,11 @@ impl Partition {
             self.leader_epoch = epoch;
         }
         changed
+    }
+
+    /// Whether there is no batch of it anywhere.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_none() && self.early.is_empty() && self.queue.is_empty() && self.in_flight.is_empty()
     }
 
     /// Whether something waits to be sent.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use krafka_protocol::ErrorCode;
+use krafka_protocol::{ErrorCode, Str};
 
-use super::{Action, Link, Sender};
+use super::{Action, Link, Sender, Topic};
 use crate::cluster::{Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::producer::batch::Batch;
@@ -25,34 +25,46 @@ impl<L: Clone> Sender<L> {
         }
         let mut topics = std::mem::take(&mut self.topics);
         let mut moved = Vec::new();
-        for (name, topic) in &mut topics {
-            let view = self.snapshot.topic(name).cloned();
-            if let (Some(old), Some(new)) = (&topic.view, &view)
-                && Arc::ptr_eq(old, new)
-            {
-                continue;
-            }
-            let is_same = is_same_topic(topic.view.as_deref(), view.as_deref());
-            for slot in &topic.slots {
-                let partition = self.partition(*slot);
-                if !is_same && partition.sequences.producer().is_some() {
-                    // The new topic's log knows nothing of the old one's sequences.
-                    partition.needs_restart = true;
-                    partition.sequences.forgotten();
-                }
-                if partition.lead(view.as_deref(), is_same) {
-                    // A new leader ends the wait for one, and whatever the old one was left alone for.
-                    (partition.not_before, partition.failures, partition.listed) = (None, 0, None);
-                }
-                moved.push(*slot);
-            }
-            // The view of a topic that is gone is kept, to notice when another one takes its name.
-            if view.is_some() {
-                topic.view = view;
+        for (name, topic) in topics.iter_mut().filter(|(_, topic)| topic.is_kept) {
+            if self.follow(name, topic) {
+                moved.extend(&topic.slots);
             }
         }
         self.topics = topics;
-        for slot in moved {
+        self.stir_moved(moved, now);
+    }
+
+    /// Takes over what the snapshot says of a topic, if that is news.
+    pub(super) fn follow(&mut self, name: &Str, topic: &mut Topic) -> bool {
+        let view = self.snapshot.topic(name).cloned();
+        if let (Some(old), Some(new)) = (&topic.view, &view)
+            && Arc::ptr_eq(old, new)
+        {
+            return false;
+        }
+        let is_same = is_same_topic(topic.view.as_deref(), view.as_deref());
+        for slot in &topic.slots {
+            let partition = self.partition(*slot);
+            if !is_same && partition.sequences.producer().is_some() {
+                // The new topic's log knows nothing of the old one's sequences.
+                partition.needs_restart = true;
+                partition.sequences.forgotten();
+            }
+            if partition.lead(view.as_deref(), is_same) {
+                // A new leader ends the wait for one, and whatever the old one was left alone for.
+                (partition.not_before, partition.failures, partition.listed) = (None, 0, None);
+            }
+        }
+        // The view of a topic that is gone is kept, to notice when another one takes its name.
+        if view.is_some() {
+            topic.view = view;
+        }
+        true
+    }
+
+    /// Sees to partitions of which there are news.
+    pub(super) fn stir_moved(&mut self, slots: Vec<usize>, now: Instant) {
+        for slot in slots {
             match self.refusal(slot) {
                 Some(code) => self.refuse(slot, code),
                 None => self.stir(slot, now),

@@ -1,6 +1,7 @@
 //! The machine by script: a [`Play`] puts records in, answers as brokers would, and writes down what happens.
 
 mod cluster;
+mod idle;
 mod order;
 mod sequences;
 
@@ -65,6 +66,8 @@ struct Play<'a> {
     numbers: Vec<u64>,
     /// What the machine ordered besides what is answered on the spot.
     log: Vec<String>,
+    /// The topics to be kept fresh, each time that it was told.
+    kept: Vec<String>,
     /// The requests that nobody looked at yet.
     requests: Vec<Request>,
     /// What brokers do when they are asked; else they are silent.
@@ -85,6 +88,7 @@ fn play_on(scene: impl Fn(&mut Play<'_>)) {
 fn acquaint(sender: &mut Sender<i32>) {
     let topic = sender.topics.entry("orders".into()).or_default();
     topic.view = sender.snapshot.topic("orders").cloned();
+    topic.is_kept = true;
     for slot in 0..4 {
         let mut partition = Partition::new(destination(slot));
         partition.lead(topic.view.as_deref(), false);
@@ -120,6 +124,7 @@ fn stage(change: impl Fn(&mut Settings), prepare: impl Fn(&mut Sender<i32>), sce
             generations: Generations::default(),
             numbers: vec![0; 4],
             log: Vec::new(),
+            kept: Vec::new(),
             requests: Vec::new(),
             connects: true,
             identifies: true,
@@ -219,6 +224,7 @@ impl Play<'_> {
                         self.log.push(format!("{} {outcome}", receipt.destination()));
                         receipt.settle(settled);
                     }
+                    Action::Keep(topics) => self.kept.push(topics.join(" ")),
                     Action::Watch(_) | Action::Recycle(_) => {}
                     other => self.log.push(format!("{other:?}")),
                 }
