@@ -11,14 +11,16 @@
 //! about again and again only at a growing distance, while a topic that was not asked about just now is fetched at
 //! once.
 
+mod failures;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, MetadataResponse, Str};
 
+use self::failures::Failures;
 use super::merge::{LeaderHint, apply_hint, merge, nodes};
 use super::snapshot::{Node, Snapshot};
 use crate::backoff::Backoff;
@@ -119,7 +121,7 @@ struct Fetching<W> {
     is_bootstrap: bool,
     /// Whether it covers everything that is watched.
     is_full: bool,
-    failures: Vec<KrafkaError>,
+    failures: Failures,
 }
 
 /// When a topic may be asked about again.
@@ -151,8 +153,8 @@ pub(crate) struct Refresher<W> {
     is_bootstrapping: bool,
     failed_rounds: u32,
     failing_since: Option<Instant>,
-    /// What the last round met with, if it failed.
-    last_failure: Option<KrafkaError>,
+    /// What the last round has met with, if it failed.
+    last_failures: Failures,
     /// When the bootstrap servers were gone back to last.
     rebootstrapped: Option<Instant>,
     not_before: Option<Instant>,
@@ -178,7 +180,7 @@ impl<W> Refresher<W> {
             is_bootstrapping: true,
             failed_rounds: 0,
             failing_since: None,
-            last_failure: None,
+            last_failures: Failures::default(),
             rebootstrapped: None,
             not_before: None,
             rng,
@@ -210,18 +212,12 @@ impl<W> Refresher<W> {
         }
     }
 
-    /// Why there is nothing yet: what the round under way has met with, or if that is nothing, what the last one has;
-    /// and whom the round under way has not heard of.
+    /// Why there is nothing yet: what each server has met with, in the round under way or in the one before.
     fn given_up(&mut self, waiter: W) {
-        let result = if self.is_bootstrapping {
-            let (failures, candidates) = match &self.fetching {
-                Some(fetching) => (&fetching.failures[..], &fetching.candidates[..]),
-                None => Default::default(),
-            };
-            let failures = if failures.is_empty() { self.last_failure.as_slice() } else { failures };
-            Err(combine(failures, candidates.iter().map(|node| format!("{node} has not answered yet"))))
-        } else {
-            Ok(self.current.clone())
+        let result = match &self.fetching {
+            _ if !self.is_bootstrapping => Ok(self.current.clone()),
+            Some(fetching) => Err(fetching.failures.so_far(&fetching.candidates, &self.last_failures)),
+            None => Err(self.last_failures.as_one()),
         };
         self.actions.push_back(Action::Answer { waiter, result });
     }
@@ -299,9 +295,9 @@ impl<W> Refresher<W> {
             Ok(answer) if ErrorCode(answer.error_code).is_ok() && !nodes(&answer).is_empty() => {
                 return self.succeeded(fetching, &answer, now);
             }
-            Ok(answer) if ErrorCode(answer.error_code).is_ok() => unaware(node),
+            Ok(answer) if ErrorCode(answer.error_code).is_ok() => failures::unaware(node),
             Ok(answer) => KrafkaError::broker(ErrorCode(answer.error_code), format!("fetching metadata from {node}")),
-            Err(error) if is_no_room(&error) => return self.postponed(fetching, error, now),
+            Err(error) if is_no_room(&error) => return self.postponed(fetching, node, error, now),
             Err(error) => error,
         };
         let code = match &failure {
@@ -310,7 +306,7 @@ impl<W> Refresher<W> {
         };
         let is_closed = matches!(failure, KrafkaError::Closed { .. });
         fetching.candidates.retain(|candidate| candidate != node);
-        fetching.failures.push(failure);
+        fetching.failures.note(node, failure);
         if is_closed {
             // By the user: nobody else is to be asked, and nothing is wrong with the brokers.
             return self.failed(fetching, now);
@@ -333,9 +329,9 @@ impl<W> Refresher<W> {
 
     /// Nobody was asked, as `max_connections` left no room: that is no failure of any broker, and asked is anew.
     #[cold]
-    fn postponed(&mut self, fetching: Fetching<W>, why: KrafkaError, now: Instant) {
+    fn postponed(&mut self, fetching: Fetching<W>, node: &Node, why: KrafkaError, now: Instant) {
         tracing::debug!(%why, "metadata have to wait");
-        self.last_failure = Some(why);
+        self.last_failures = Failures::of(node, why);
         self.not_before = Some(now + RETRY.delay(0, &mut self.rng));
         for want in fetching.wants {
             match want.waiter {
@@ -376,7 +372,7 @@ impl<W> Refresher<W> {
         self.is_bootstrapping = after.nodes.is_empty();
         self.failed_rounds = 0;
         self.failing_since = None;
-        self.last_failure = None;
+        self.last_failures = Failures::default();
         self.not_before = None;
         self.publish(after);
         self.set_pace(&before, &fetching.topics, now);
@@ -411,8 +407,8 @@ impl<W> Refresher<W> {
     }
 
     fn failed(&mut self, fetching: Fetching<W>, now: Instant) {
-        let error = combine(&fetching.failures, std::iter::empty());
-        self.last_failure = Some(error.clone());
+        let error = fetching.failures.as_one();
+        self.last_failures = fetching.failures;
         self.registry.metadata.failures.add(1);
         let is_closed = matches!(error, KrafkaError::Closed { .. });
         if is_closed {
@@ -499,7 +495,7 @@ impl<W> Refresher<W> {
         };
         self.rng.shuffle(&mut candidates);
         let id = self.next_fetch;
-        self.ask(Fetching { id, wants, topics, candidates, is_bootstrap, is_full, failures: Vec::new() });
+        self.ask(Fetching { id, wants, topics, candidates, is_bootstrap, is_full, failures: Failures::default() });
     }
 
     fn ask(&mut self, mut fetching: Fetching<W>) {
@@ -511,30 +507,6 @@ impl<W> Refresher<W> {
             topics: fetching.topics.clone(),
         });
         self.fetching = Some(fetching);
-    }
-}
-
-/// A broker that has just started may not know of itself yet: what it says is not how the cluster is.
-#[cold]
-fn unaware(node: &Node) -> KrafkaError {
-    let why = io::Error::new(io::ErrorKind::NotConnected, "it knows of no broker at all; is it just starting?");
-    KrafkaError::network(format!("fetching metadata from {node}"), why)
-}
-
-/// One error for a round in which every node failed. What ends the client is told before all else; that no retry can
-/// help, only if it is so for every node: one may be no broker, and the others be just starting.
-#[cold]
-fn combine(failures: &[KrafkaError], silent: impl Iterator<Item = String>) -> KrafkaError {
-    let worst = failures.iter().find(|failure| failure.is_fatal());
-    let worst = worst.or_else(|| failures.iter().rfind(|failure| failure.is_retriable()));
-    let worst = worst.or_else(|| failures.last());
-    let told: Vec<String> = failures.iter().map(ToString::to_string).chain(silent).collect();
-    let all = format!("no broker can be asked for metadata: {}", told.join("; "));
-    match worst {
-        Some(only) if told.len() == 1 => only.clone(),
-        Some(worst) => worst.saying(all),
-        None if told.is_empty() => KrafkaError::config("there is no bootstrap server to ask"),
-        None => KrafkaError::timeout(all),
     }
 }
 

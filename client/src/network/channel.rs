@@ -166,6 +166,8 @@ pub(crate) struct Rules {
     pub(crate) renew_at: Option<Instant>,
     /// How long a renewal may take.
     pub(crate) renewal_timeout: Duration,
+    /// Until when nothing is to be written at first: the handshake's answers, too, may ask for silence.
+    pub(crate) muted_until: Option<Instant>,
 }
 
 /// How long the broker believes who the client is.
@@ -228,7 +230,7 @@ impl<F, W: Waiter> Channel<F, W> {
             writing: VecDeque::new(),
             submitted: 0,
             session: Session::until(rules.renew_at),
-            muted_until: None,
+            muted_until: rules.muted_until,
             idle_since: now,
             is_draining: false,
             leaves_at: None,

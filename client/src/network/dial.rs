@@ -30,7 +30,7 @@ use crate::cluster::Node;
 use crate::drive;
 use crate::environment::{Connect, Stream};
 use crate::error::KrafkaError;
-use crate::limits::{MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE};
+use crate::limits::{MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE, MAX_THROTTLE};
 use crate::metrics::Registry;
 use crate::rng::Rng;
 
@@ -140,7 +140,7 @@ impl Dialer {
             }
             (ready, _) => ready,
         };
-        let (stream, versions, session) = ready?;
+        let (stream, Greeted { versions, session, muted_until }) = ready?;
         let versions = versions.checked_by(&mut self.newest_features());
         reader.set_limit(self.config.max_response_size);
 
@@ -154,6 +154,7 @@ impl Dialer {
             max_idle: self.config.max_idle,
             renew_at: session.map(|lifetime| drive::now() + renewal.after(lifetime)),
             renewal_timeout: self.config.connect_timeout,
+            muted_until,
         };
         let shared = Arc::new(Shared {
             node: node.clone(),
@@ -201,10 +202,10 @@ impl Dialer {
         node: &Node,
         exchange: Option<Exchange>,
         deadline: Instant,
-    ) -> Result<(Box<dyn Stream>, Versions, Option<Duration>), Unmade> {
+    ) -> Result<(Box<dyn Stream>, Greeted), Unmade> {
         let mut stream = self.encrypt(stream, node, deadline).await?;
-        let (versions, session) = self.shake_hands(&mut stream, reader, node, exchange, deadline).await?;
-        Ok((stream, versions, session))
+        let greeted = self.shake_hands(&mut stream, reader, node, exchange, deadline).await?;
+        Ok((stream, greeted))
     }
 
     #[cfg_attr(not(feature = "tls"), expect(clippy::unused_async, reason = "with TLS there is something to wait for"))]
@@ -233,15 +234,27 @@ impl Dialer {
         reader: &mut FrameReader,
         node: &Node,
         exchange: Option<Exchange>,
-        deadline: Instant,
-    ) -> Result<(Versions, Option<Duration>), Unmade> {
+        mut deadline: Instant,
+    ) -> Result<Greeted, Unmade> {
         let cluster_id = self.config.destination.cluster_id();
         let opening = self.with_ladder(|ladder| ladder.opening(&node.host, node.port, drive::now()));
         let mut handshake = Handshake::new(node.clone(), self.config.client_id.clone(), exchange, cluster_id, opening);
+        let mut muted_until = None;
         loop {
             let what = handshake.step_name();
             match handshake.poll(drive::now()) {
+                Some(Action::Hush(asked)) => {
+                    let silence = asked.min(MAX_THROTTLE);
+                    tracing::debug!(%node, ?silence, "throttled");
+                    self.config.registry.broker(node.id).throttled(silence);
+                    // The silence is not what the attempt's time is for.
+                    deadline += silence;
+                    muted_until = Some(drive::now() + silence);
+                }
                 Some(Action::Send(frame)) => {
+                    if let Some(until) = muted_until.take() {
+                        drive::sleep_until(Some(until)).await;
+                    }
                     let asked = timeout_at(deadline.into(), ask(stream, reader, frame)).await;
                     let answer = asked.map_err(|_| self.late(node, &format!("no answer to {what}")))?;
                     let answer = answer.map_err(|early| {
@@ -272,7 +285,7 @@ impl Dialer {
                         };
                         self.with_ladder(note);
                     }
-                    return Ok((versions, session));
+                    return Ok(Greeted { versions, session, muted_until });
                 }
                 Some(Action::Fail(error)) => {
                     if matches!(opening, Opening::Known(_)) && handshake.taken_version().is_none() {
@@ -318,6 +331,14 @@ impl Dialer {
              network between open?{whose}"
         ))
     }
+}
+
+/// What the handshake came to.
+struct Greeted {
+    versions: Versions,
+    /// How long the broker believes who the client is, if not for ever.
+    session: Option<Duration>,
+    muted_until: Option<Instant>,
 }
 
 /// Why an attempt made no connection.

@@ -126,6 +126,8 @@ struct Io {
     writer: FrameWriter<Frame>,
     /// Written to the stream, but perhaps not yet passed on by it (TLS).
     is_unflushed: bool,
+    /// Why nothing can be written any more.
+    unwritable: Option<Loss>,
 }
 
 /// What the socket did.
@@ -139,19 +141,26 @@ enum Event {
 
 impl Io {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        // Writing first: what is asked sooner is answered sooner. A write that blocks falls through to reading.
-        match self.poll_write(cx) {
-            Poll::Ready(Ok(frames)) => return Poll::Ready(Event::Wrote(frames)),
-            Poll::Ready(Err(error)) => return Poll::Ready(Event::Lost(failed(&error))),
-            Poll::Pending => {}
+        // Writing first: what is asked sooner is answered sooner. A write that blocks falls through to reading, and so
+        // does one that fails: what the peer has answered before it went is still to be read.
+        if self.unwritable.is_none() {
+            match self.poll_write(cx) {
+                Poll::Ready(Ok(frames)) => return Poll::Ready(Event::Wrote(frames)),
+                Poll::Ready(Err(error)) => self.unwritable = Some(failed(&error)),
+                Poll::Pending => {}
+            }
         }
         let mut space = self.reader.space();
-        match pin!(self.stream.read_buf(&mut space)).poll(cx) {
-            Poll::Ready(Ok(0)) => Poll::Ready(Event::Lost(Loss::Ended)),
-            Poll::Ready(Ok(_)) => Poll::Ready(Event::Read),
-            Poll::Ready(Err(error)) => Poll::Ready(Event::Lost(failed(&error))),
-            Poll::Pending => Poll::Pending,
-        }
+        let end = match pin!(self.stream.read_buf(&mut space)).poll(cx) {
+            Poll::Ready(Ok(0)) => Loss::Ended,
+            Poll::Ready(Ok(_)) => return Poll::Ready(Event::Read),
+            Poll::Ready(Err(error)) => failed(&error),
+            Poll::Pending if self.unwritable.is_none() => return Poll::Pending,
+            // Nothing more has arrived.
+            Poll::Pending => Loss::Ended,
+        };
+        // What failed first says more.
+        Poll::Ready(Event::Lost(self.unwritable.take().unwrap_or(end)))
     }
 
     /// One write, or the flush after the last; pending also when there is nothing to write.
@@ -212,7 +221,7 @@ pub(super) async fn run(
     mut inputs: mpsc::UnboundedReceiver<Input<Frame, Outcome>>,
 ) {
     let shared = &ending.0;
-    let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false };
+    let mut io = Io { stream, reader, writer: FrameWriter::new(), is_unflushed: false, unwritable: None };
     let mut channel = Channel::new(rules, drive::now());
     let mut has_callers = true;
     let mut has_answered = false;

@@ -151,6 +151,8 @@ impl FrameReader {
     fn check(&self, prefix: [u8; 4]) -> Result<usize, FrameError> {
         let length = i32::from_be_bytes(prefix);
         match &prefix {
+            // With so high a limit it may be a length, and one of a broker that has shown itself is.
+            _ if !self.is_stranger && (4..=self.limit as i64).contains(&i64::from(length)) => Ok(length as usize),
             b"HTTP" => Err(FrameError::Http),
             // A TLS alert record: type 21, version 3.x.
             [0x15, 0x03, ..=0x04, _] => Err(FrameError::Tls),
@@ -164,6 +166,7 @@ impl FrameReader {
             _ if length as usize > self.limit => {
                 Err(FrameError::TooLarge { length: length as usize, limit: self.limit })
             }
+            // A stranger's, and short.
             _ => Ok(length as usize),
         }
     }
@@ -413,5 +416,20 @@ mod tests {
 
         assert_eq!(writer.pieces(&mut pieces), 5);
         assert_eq!(writer.gather().len(), 50);
+    }
+
+    /// What a stranger's first bytes mean, they may be by chance in the length of a large answer.
+    #[test]
+    fn a_length_that_is_allowed_is_a_length() {
+        let begun = |reader: &mut FrameReader, prefix: [u8; 4]| {
+            reader.buffer.extend_from_slice(&prefix);
+            reader.next_frame()
+        };
+        for prefix in [*b"HTTP", *b"SSH-", [0x15, 0x03, 0x03, 0x00]] {
+            let length = usize::try_from(i32::from_be_bytes(prefix)).expect("it is a length, too");
+            assert_eq!(begun(&mut FrameReader::new(length), prefix), Ok(None));
+            assert!(begun(&mut FrameReader::new(length - 1), prefix).is_err());
+            assert!(begun(&mut FrameReader::of_stranger(usize::MAX), prefix).is_err());
+        }
     }
 }

@@ -31,6 +31,7 @@ use zeroize::Zeroizing;
 use super::error;
 use super::features::BrokerFeatures;
 use super::ladder::Opening;
+use super::throttle::throttle;
 use super::versions::Versions;
 use crate::auth::{Exchange, Next};
 use crate::cluster::Node;
@@ -49,6 +50,8 @@ pub(crate) type Input = Bytes;
 pub(crate) enum Action {
     /// Write a request, and read its answer.
     Send(Frame),
+    /// Write nothing for so long: the broker reads nothing (KIP-219).
+    Hush(Duration),
     /// The connection can be used.
     Finish { versions: Versions, session: Option<Duration> },
     /// It cannot.
@@ -194,6 +197,7 @@ impl Handshake {
             Ok(answer) => answer,
             Err(error) => return self.fail(error),
         };
+        self.actions.extend(throttle(ApiKey::ApiVersions, sent, &answer).map(Action::Hush));
         match ErrorCode(answer.error_code) {
             ErrorCode::UNSUPPORTED_VERSION => self.versions_refused(sent, &answer),
             ErrorCode::REBOOTSTRAP_REQUIRED => self.misrouted(),

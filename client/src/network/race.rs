@@ -16,8 +16,12 @@ use tokio::time::timeout;
 /// RFC 8305's recommended "connection attempt delay".
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// A name with more addresses than this is a mistake, or an attack on whom it names.
-const MAX_ADDRESSES: usize = 32;
+/// More addresses than a DNS answer holds of a name. Those that swallow packets are bounded by the connect timeout, so
+/// that this only bounds how many may refuse.
+const MAX_ADDRESSES: usize = 4_096;
+
+/// How many failures an error has words for.
+const MAX_TOLD: usize = 32;
 
 /// Connects to the first of the addresses that answers, of which the first `dead` come last: whoever answers there is
 /// no broker, or has none behind it, which no race can see.
@@ -37,9 +41,9 @@ where
     let mut attempts = JoinSet::new();
     let mut failures = Vec::new();
     let mut addresses = interleave(addresses);
-    addresses.truncate(MAX_ADDRESSES);
     let before = dead.checked_rem(addresses.len()).unwrap_or(0);
     addresses.rotate_left(before);
+    addresses.truncate(MAX_ADDRESSES);
     let mut rest = addresses.into_iter();
     loop {
         let next = rest.next();
@@ -70,7 +74,11 @@ where
 /// The failures of all addresses, as one.
 #[cold]
 fn all_failed(mut failures: Vec<(SocketAddr, io::Error)>) -> io::Error {
-    let told: Vec<String> = failures.iter().map(|(address, why)| format!("{address}: {why}")).collect();
+    let mut told: Vec<String> =
+        failures.iter().take(MAX_TOLD).map(|(address, why)| format!("{address}: {why}")).collect();
+    if failures.len() > MAX_TOLD {
+        told.push(format!("and {} others", failures.len() - MAX_TOLD));
+    }
     match (failures.pop(), told.len()) {
         (None, _) => io::Error::other("it has no address"),
         (Some((_, only)), 1) => only,
@@ -184,6 +192,16 @@ mod tests {
             let won = race(addresses.to_vec(), dead, connect).await.expect("two of them answer");
             assert_eq!(won, addresses[first], "after {dead}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_of_many_addresses_is_tried() {
+        let mut addresses: Vec<_> = (1..=99).map(|n| address(&format!("10.0.0.{n}:2"))).collect();
+        addresses.push(address("10.0.0.100:3"));
+
+        let error = race(addresses[..99].to_vec(), 0, connect).await.expect_err("they refuse").to_string();
+        assert!(error.contains("10.0.0.32:2: ") && error.ends_with(", and 67 others"), "{error}");
+        assert_eq!(race(addresses, 0, connect).await.expect("the last one answers"), address("10.0.0.100:3"));
     }
 
     #[test]

@@ -117,6 +117,8 @@ impl Renewal {
                 Step::Talking(handshake) => {
                     return match handshake.poll(drive::now()) {
                         None => Poll::Pending,
+                        // Only ApiVersions asks for silence, which is not asked again.
+                        Some(Action::Hush(_)) => continue,
                         Some(Action::Send(frame)) => Poll::Ready(Event::Say(frame)),
                         Some(Action::Finish { session, .. }) => self.end(Event::Renewed(session)),
                         Some(Action::Fail(error) | Action::Refuse(error) | Action::Misrouted(error)) => {

@@ -249,8 +249,9 @@ impl ProducerBuilder {
     }
 
     /// Sets for how long a topic that nothing is sent to is kept fresh. Then no broker is asked about it any more, and
-    /// the next record waits for its metadata as the first one did, and goes by what the topic is by then. So a producer
-    /// that sends to many topics, each for a while, does not ask about all of them for the rest of its life (KIP-526).
+    /// the next record waits for its metadata as the first one did, and goes by what the topic is by then. So a
+    /// producer that sends to many topics, each for a while, does not ask about all of them for the rest of its life
+    /// (KIP-526).
     ///
     /// Default: 5 min. More than zero. Java: `metadata.max.idle.ms`.
     pub fn metadata_max_idle(mut self, max_idle: Duration) -> Self {

@@ -1,13 +1,17 @@
 //! A connection's life: loss, timeouts, throttling, idleness, limits.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use krafka::consumer::AutoOffsetReset;
 use krafka::testing::FakeCluster;
-use krafka::{Kafka, KrafkaError, Record};
-use krafka_protocol::{AnyResponse, ApiKey};
+use krafka::{Connect, Connecting, Environment, Kafka, KrafkaError, Record, Stream};
+use krafka_protocol::{AnyResponse, ApiKey, DescribeClusterRequest};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{assert_says, client};
@@ -100,6 +104,128 @@ async fn a_throttle_longer_than_the_request_timeout_is_no_timeout() {
     kafka.admin().describe_cluster().await.expect("it is answered after the silence");
 
     assert_eq!(fake.history().count(ApiKey::ApiVersions), connections, "on the same connection");
+}
+
+/// TH-01, TH-04: the answer that a connection begins with may ask for it, with SASL before the handshake goes on.
+#[tokio::test(start_paused = true)]
+async fn a_throttle_in_the_handshake_is_waited_out() {
+    for has_users in [false, true] {
+        let mut builder = FakeCluster::builder().nodes(1);
+        if has_users {
+            builder = builder.user("alice", "secret");
+        }
+        let fake = builder.start_on_pipes();
+        fake.when(ApiKey::ApiVersions).forever().throttle(40 * SECOND);
+        let mut kafka = client(&fake).bootstrap_timeout(300 * SECOND).request_timeout(10 * SECOND);
+        if has_users {
+            kafka = kafka.sasl_plain("alice", "secret");
+        }
+        let start = Instant::now();
+
+        let kafka = kafka.connect().await.expect("it is up, and slow");
+
+        assert_eq!(start.elapsed().as_secs(), 40, "{:?}", start.elapsed());
+        let history = fake.history();
+        assert_eq!((history.count(ApiKey::ApiVersions), history.count(ApiKey::Metadata)), (1, 1));
+        let silence: Duration = kafka.metrics().brokers.values().map(|broker| broker.throttled).sum();
+        assert_eq!(silence, 40 * SECOND);
+    }
+}
+
+/// KIP-219 bounds nothing; this client does.
+#[tokio::test(start_paused = true)]
+async fn a_throttle_in_the_handshake_is_capped() {
+    let fake = one_node();
+    fake.when(ApiKey::ApiVersions).times(1).throttle(3_600 * SECOND);
+    let start = Instant::now();
+
+    let _ = client(&fake).bootstrap_timeout(7_200 * SECOND).connect().await;
+
+    let history = fake.history();
+    let asked = history.of(ApiKey::Metadata).next().expect("it was asked in the end").at;
+    let silence = asked.duration_since(start.into_std());
+    assert!(silence >= 300 * SECOND, "{silence:?}");
+}
+
+/// A peer that has answered, and reset the connection: what it sent can be read, nothing can be written.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_has_arrived_is_not_lost_with_a_failed_write() {
+    let (fake, valve) = (one_node(), Arc::new(Valve::default()));
+    let road = Environment::new(Valved(fake.pipes(), valve.clone()), 1);
+    let kafka = Kafka::builder(fake.bootstrap()).environment(road).connect().await.expect("it is up");
+    let connection = Arc::new(kafka.broker_connection(1).await.expect("it is up"));
+    let call = || {
+        let connection = connection.clone();
+        tokio::spawn(async move { connection.call(DescribeClusterRequest::default()).await })
+    };
+
+    valve.is_silent.store(true, Ordering::Relaxed);
+    let first = call();
+    settle().await;
+    valve.is_full.store(true, Ordering::Relaxed);
+    let second = call();
+    settle().await;
+    assert_eq!(fake.history().count(ApiKey::DescribeCluster), 1, "the second one waits for the socket");
+    valve.is_broken.store(true, Ordering::Relaxed);
+    valve.is_silent.store(false, Ordering::Relaxed);
+    let third = call();
+
+    assert!(first.await.expect("no panic").is_ok(), "it was answered");
+    for lost in [second, third] {
+        let error = lost.await.expect("no panic").expect_err("it was never sent");
+        assert!(error.is_retriable() && error.to_string().contains("broken pipe"), "{error}");
+    }
+}
+
+/// What a socket does at present.
+#[derive(Default)]
+struct Valve {
+    is_silent: AtomicBool,
+    is_full: AtomicBool,
+    is_broken: AtomicBool,
+}
+
+/// Makes sockets with a valve.
+struct Valved<C>(C, Arc<Valve>);
+
+impl<C: Connect> Connect for Valved<C> {
+    fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let stream: Box<dyn Stream> = Box::new(Piped(self.0.connect(host, port).await?, self.1.clone()));
+            Ok(stream)
+        })
+    }
+}
+
+struct Piped(Box<dyn Stream>, Arc<Valve>);
+
+impl AsyncRead for Piped {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.1.is_silent.load(Ordering::Relaxed) {
+            true => Poll::Pending,
+            false => Pin::new(&mut *self.0).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Piped {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.1.is_broken.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        match self.1.is_full.load(Ordering::Relaxed) {
+            true => Poll::Pending,
+            false => Pin::new(&mut *self.0).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(cx)
+    }
 }
 
 /// CB-10.
@@ -246,11 +372,11 @@ async fn a_reset_connection_loses_only_what_was_pending() {
     let fake = FakeCluster::builder().nodes(1).start().await.expect("a free port");
     let kafka = Kafka::builder(fake.bootstrap()).connect().await.expect("it is up");
     let connection = kafka.broker_connection(1).await.expect("it is up");
-    let answered = connection.call(krafka::protocol::DescribeClusterRequest::default());
+    let answered = connection.call(DescribeClusterRequest::default());
     assert_eq!(answered.await.expect("it had arrived").brokers.len(), 1);
     fake.when(ApiKey::DescribeCluster).times(2).reset_connection();
 
-    let error = connection.call(krafka::protocol::DescribeClusterRequest::default()).await.expect_err("it is reset");
+    let error = connection.call(DescribeClusterRequest::default()).await.expect_err("it is reset");
     let cluster = kafka.admin().describe_cluster().await.expect("it is asked again");
 
     assert!(matches!(error, KrafkaError::Network(_)) && error.is_retriable(), "{error:?}");

@@ -22,7 +22,8 @@ pub(super) type Test = Script<Channel<Who, Who>>;
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const IDLE: Duration = Duration::from_secs(540);
-pub(super) const RULES: Rules = Rules { max_in_flight: 2, max_idle: IDLE, renew_at: None, renewal_timeout: SECOND };
+pub(super) const RULES: Rules =
+    Rules { max_in_flight: 2, max_idle: IDLE, renew_at: None, renewal_timeout: SECOND, muted_until: None };
 
 /// Runs a scenario on a channel with room for two requests in flight.
 fn channel(scenario: impl Fn(&mut Test)) {
@@ -175,6 +176,17 @@ fn throttle_mutes_writes() {
 
         script.at(5 * SECOND);
         assert_eq!(script.timed_actions(), [(5 * SECOND, Action::Write("b"))]);
+    });
+}
+
+/// TH-01: the handshake's answer asked for it.
+#[test]
+fn a_channel_may_begin_in_silence() {
+    let begin = |now| Channel::new(Rules { muted_until: Some(now + 5 * SECOND), ..RULES }, now);
+    Script::run(begin, |script: &mut Test| {
+        script.input(ask(1, "a")).after(5 * SECOND);
+
+        assert_eq!(script.timed_actions(), [(5 * SECOND, Action::Write("a"))]);
     });
 }
 

@@ -105,6 +105,28 @@ fn without_sasl_one_answer_is_enough() {
     );
 }
 
+/// TH-01: from version 2 of ApiVersions on it is for the client to wait.
+#[test]
+fn an_answer_to_api_versions_may_ask_for_silence() {
+    for (version, hushes) in [(1, false), (2, true)] {
+        let opening = Opening::Known(version);
+        let build = |_| Handshake::new(Node::bootstrap(0, "kafka", 9092), "me".into(), None, None, opening);
+        Script::run(build, |script: &mut Test| {
+            sent(script);
+            let apis = vec![api(ApiKey::ApiVersions, 0, version)];
+            let told = ApiVersionsResponse { throttle_time_ms: 5_000, ..advertised(ErrorCode::NONE, apis) };
+            answer(script, ApiKey::ApiVersions, version, &told);
+
+            let actions = script.actions();
+            match hushes {
+                true => assert!(matches!(actions[..], [Action::Hush(silence), Action::Finish { .. }]
+                    if silence == Duration::from_secs(5))),
+                false => assert!(matches!(actions[..], [Action::Finish { .. }])),
+            }
+        });
+    }
+}
+
 /// AV-12: Kafka refuses names that do not fit its pattern.
 #[test]
 fn the_software_is_named_as_kafka_allows() {
