@@ -75,6 +75,13 @@ pub(crate) struct Want {
     pub(crate) position: Position,
 }
 
+impl Want {
+    /// Which partition it is, whatever its slot.
+    pub(crate) fn key(&self) -> SessionKey {
+        (self.topic_id, self.topic.clone(), self.partition)
+    }
+}
+
 /// What is wanted of one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeWants {
@@ -272,7 +279,7 @@ impl Fetcher {
                         last_fetched_epoch: want.position.epoch,
                         max_bytes: self.config.partition_max_bytes,
                     };
-                    ((want.topic_id, want.topic.clone(), want.partition), asked)
+                    (want.key(), asked)
                 })
                 .collect();
             peer.session.ask(&asked, &mut request);

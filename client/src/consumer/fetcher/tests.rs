@@ -294,6 +294,45 @@ fn a_failed_partition_is_fetched_at_once_from_another_leader() {
     });
 }
 
+/// A slot's next tenant is another partition, or one of another topic under the same name.
+#[test]
+fn who_failed_is_the_partition_and_not_its_slot() {
+    let tenant = Claim { slot: 0, generation: 2 };
+    let others = [
+        (Want { claim: tenant, ..want(7) }, vec!["fetch 1 [7] epoch 1"]),
+        (Want { claim: tenant, topic_id: Uuid([8; 16]), ..want(0) }, vec!["fetch 1 [0] epoch 1"]),
+        (Want { claim: Claim { slot: 5, generation: 2 }, ..want(0) }, vec![]),
+    ];
+    for (other, expected) in others {
+        Script::run(fetcher, |script| {
+            script.input(wanted(&[(1, &[0])]));
+            script.actions();
+            script.input(answer(1, vec![data(0, ErrorCode::NOT_LEADER_OR_FOLLOWER)]));
+            assert_eq!(words(script), ["refresh"]);
+
+            let nodes = BTreeMap::from([(1, NodeWants { partitions: vec![other.clone()], held_back: false })]);
+            script.input(Input::Wanted { nodes, room: ROOM });
+
+            assert_eq!(words(script), expected, "{other:?}");
+        });
+    }
+}
+
+/// Failures are forgotten some time after their pause, so that those of partitions that are read no more do not stay.
+#[test]
+fn old_failures_are_forgotten() {
+    Script::run(fetcher, |script| {
+        for partition in 0..10_000 {
+            script.input(wanted(&[(1, &[partition])]));
+            script.input(answer(1, vec![data(partition, ErrorCode::NOT_LEADER_OR_FOLLOWER)])).after(MS * 100);
+            script.actions();
+        }
+
+        let kept = script.machine().penalties.len();
+        assert!(kept <= 2_000, "{kept} failures are remembered, of 1,000 s");
+    });
+}
+
 /// LE-05.
 #[test]
 fn a_hint_is_passed_on_with_its_address() {
