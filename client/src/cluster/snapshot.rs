@@ -104,4 +104,10 @@ impl Snapshot {
         let view = self.partition(topic, partition)?;
         Some((self.node(view.leader?)?, view.leader_epoch))
     }
+
+    /// Whether a partition has a replica at a node that is up, by all that is known.
+    pub(crate) fn has_replica_at(&self, node: i32, topic: &str, partition: i32) -> bool {
+        let is_up = |view: &PartitionView| view.replicas.contains(&node) && !view.offline.contains(&node);
+        self.node(node).is_some() && self.partition(topic, partition).is_some_and(is_up)
+    }
 }

@@ -17,7 +17,10 @@
 //! once; and without the rack, as long as the replica is left alone, or the leader would name it again instead of
 //! sending records.
 
+mod hint;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -25,6 +28,7 @@ use krafka_protocol::api::fetch::{FetchRequest, FetchResponse, PartitionData};
 use krafka_protocol::machine::Machine;
 use krafka_protocol::{ErrorCode, Str, Uuid};
 
+pub(crate) use self::hint::Hint;
 use super::chunk;
 use super::penalties::Penalties;
 use super::preferred::Preferred;
@@ -32,6 +36,7 @@ use super::session::{Asked, FetchSession, SessionKey};
 use super::subscription::{Claim, Position};
 use crate::KrafkaError;
 use crate::backoff::Backoff;
+use crate::cluster::Snapshot;
 use crate::network::is_no_room;
 use crate::rng::Rng;
 
@@ -46,6 +51,9 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// After so many answers in a row that brought nothing a pause is as long as it may be. Each one before is half as long
 /// as the next.
 const TO_FULL_PAUSE: u32 = 5;
+
+/// In penalties, all nodes that leaders name and metadata do not: no node is called so.
+const NOWHERE: i32 = -1;
 
 /// What a fetch asks for, and how much of it is buffered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +114,8 @@ pub(crate) struct Fetched {
 pub(crate) enum Input {
     /// Everything that can be fetched now, by the node to ask, and how many bytes there is room for.
     Wanted { nodes: BTreeMap<i32, NodeWants>, room: usize },
+    /// Here the cluster's nodes and the partitions' replicas are, by the latest news.
+    ClusterChanged(Arc<Snapshot>),
     /// A fetch has ended, which was sent with leave to hold back the answer for so long.
     Answered { node: i32, answer: Result<FetchResponse, KrafkaError>, max_wait: Duration },
     /// The consumer closes, or gives up all partitions: sessions are ended at their brokers.
@@ -153,18 +163,6 @@ pub(crate) enum Action {
     Hint(Hint),
     /// The user should know.
     Report(Complaint),
-}
-
-/// Who leads a partition, as a broker said that does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hint {
-    pub(crate) topic: Str,
-    pub(crate) topic_id: Uuid,
-    pub(crate) partition: i32,
-    pub(crate) leader_id: i32,
-    pub(crate) leader_epoch: i32,
-    /// Host, port and rack, if the broker told.
-    pub(crate) endpoint: Option<(Str, i32, Option<Str>)>,
 }
 
 /// An error for the user. (Errors are not comparable; their text is, for tests.)
@@ -216,6 +214,7 @@ enum Yield {
 pub(crate) struct Fetcher {
     config: FetchConfig,
     rng: Rng,
+    snapshot: Arc<Snapshot>,
     peers: BTreeMap<i32, Peer>,
     wanted: BTreeMap<i32, NodeWants>,
     room: usize,
@@ -225,10 +224,11 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(crate) fn new(config: FetchConfig, rng: Rng) -> Self {
+    pub(crate) fn new(config: FetchConfig, snapshot: Arc<Snapshot>, rng: Rng) -> Self {
         Self {
             config,
             rng,
+            snapshot,
             peers: BTreeMap::new(),
             wanted: BTreeMap::new(),
             room: 0,
@@ -387,7 +387,7 @@ impl Fetcher {
                 } else if code == ErrorCode::OFFSET_OUT_OF_RANGE {
                     self.actions.push_back(Action::OutOfRange { claim: want.claim, offset: want.position.offset });
                 } else {
-                    if let Some(hint) = hint(&name, topic.topic_id, &data, &response.node_endpoints) {
+                    if let Some(hint) = Hint::of(&name, topic.topic_id, &data, &response.node_endpoints) {
                         self.actions.push_back(Action::Hint(hint));
                     }
                     if code == ErrorCode::TOPIC_AUTHORIZATION_FAILED {
@@ -435,13 +435,24 @@ impl Fetcher {
             records,
             high_watermark: data.high_watermark,
         }));
-        if let Some(node) = sent_to {
-            let preferred = Preferred::new(node, (want.leader, want.leader_epoch), now + self.config.lease);
-            self.actions.push_back(Action::Prefer { claim: want.claim, preferred });
-            // That is why it has answered at once.
-            return Yield::Failures;
+        if let Some(replica) = sent_to {
+            self.send_on(replica, want, now);
+            return Yield::Nothing;
         }
         if next == want.position { Yield::Nothing } else { Yield::Progress }
+    }
+
+    /// The leader sends us to a replica. One of which metadata know nothing is not gone to, as in Java: fresh metadata
+    /// may know it, and meanwhile the leader is asked for records.
+    fn send_on(&mut self, replica: i32, want: &Want, now: Instant) {
+        if self.snapshot.has_replica_at(replica, &want.topic, want.partition) {
+            self.penalties.succeeded(NOWHERE, want);
+            let preferred = Preferred::new(replica, (want.leader, want.leader_epoch), now + self.config.lease);
+            self.actions.push_back(Action::Prefer { claim: want.claim, preferred });
+        } else {
+            self.penalise(NOWHERE, want, now);
+            self.actions.push_back(Action::Refresh { topics: vec![want.topic.clone()] });
+        }
     }
 
     /// A replica that we were sent to has failed us: it is left alone for a while.
@@ -513,9 +524,14 @@ impl Machine for Fetcher {
         self.now = Some(now);
         match input {
             Input::Wanted { nodes, room } => {
-                self.wanted = nodes;
-                self.room = room;
+                // A node that the cluster has no more is none to remember anything of.
+                let is_of_use = |node: &i32, peer: &mut Peer| {
+                    peer.in_flight.is_some() || nodes.contains_key(node) || self.snapshot.node(*node).is_some()
+                };
+                self.peers.retain(is_of_use);
+                (self.wanted, self.room) = (nodes, room);
             }
+            Input::ClusterChanged(snapshot) => self.snapshot = snapshot,
             Input::Answered { node, answer, max_wait } => {
                 // What was wanted has been answered, or has moved: the next list tells.
                 self.wanted.remove(&node);
@@ -570,26 +586,6 @@ fn concerns_topic_id(code: ErrorCode) -> bool {
         code,
         ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::INCONSISTENT_TOPIC_ID | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
     )
-}
-
-fn hint(
-    topic: &Str,
-    topic_id: Uuid,
-    data: &PartitionData,
-    endpoints: &[krafka_protocol::api::fetch::NodeEndpoint],
-) -> Option<Hint> {
-    let leader = &data.current_leader;
-    (leader.leader_id >= 0 && leader.leader_epoch >= 0).then(|| Hint {
-        topic: topic.clone(),
-        topic_id,
-        partition: data.partition_index,
-        leader_id: leader.leader_id,
-        leader_epoch: leader.leader_epoch,
-        endpoint: endpoints
-            .iter()
-            .find(|endpoint| endpoint.node_id == leader.leader_id)
-            .map(|endpoint| (endpoint.host.clone(), endpoint.port, endpoint.rack.clone())),
-    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use krafka_protocol::{Str, Uuid};
 
 use super::preferred::Preferred;
-use crate::cluster::{PartitionView, Snapshot};
+use crate::cluster::Snapshot;
 use crate::{KrafkaError, TopicPartition};
 
 /// A partition as it was at some moment: its place, and the generation of its position.
@@ -295,12 +295,9 @@ impl Subscription {
             if leader.is_some() || partition.leader.is_none() || recreated {
                 partition.leader = leader;
             }
-            let is_there = |node: i32| {
-                let is_up = |view: &PartitionView| view.replicas.contains(&node) && !view.offline.contains(&node);
-                let replicas = snapshot.partition(&partition.topic, partition.name.partition);
-                snapshot.node(node).is_some() && replicas.is_some_and(is_up)
-            };
-            partition.preferred = partition.preferred.filter(|preferred| is_there(preferred.node()));
+            let number = partition.name.partition;
+            let is_there = |preferred: &Preferred| snapshot.has_replica_at(preferred.node(), &partition.topic, number);
+            partition.preferred = partition.preferred.filter(is_there);
             if recreated && !matches!(partition.stage, Stage::Loading) {
                 match start_over(&partition.name) {
                     Ok(start) => self.reset(slot, start),

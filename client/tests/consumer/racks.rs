@@ -1,5 +1,7 @@
 //! A consumer that knows its rack reads from the replica there (KIP-392).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use krafka::consumer::{AutoOffsetReset, Consumer, OffsetAndMetadata};
@@ -260,6 +262,33 @@ async fn a_preferred_replica_that_nobody_knows_strands_nothing() {
     }
     let asked = racks.fetches_of(racks.leader);
     assert!(asked <= 100, "{asked} fetches");
+}
+
+/// LE-04, BY-14: so it is when it names another one each time, and sends no records either: it is asked no more often
+/// than one that has nothing to say.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_names_new_replicas_again_and_again_is_not_hammered() {
+    let racks = Racks::new().await;
+    let named = Arc::new(AtomicI32::new(100));
+    let next = named.clone();
+    racks.world.fake.when(ApiKey::Fetch).on(racks.leader).forever().edit(move |response| {
+        if let AnyResponse::Fetch(fetch) = response {
+            for partition in fetch.responses.iter_mut().flat_map(|topic| &mut topic.partitions) {
+                partition.records = None;
+                partition.preferred_read_replica = next.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    racks.world.produce("t", 0, &["a"]).await;
+    let before = (racks.fetches_of(racks.leader), racks.world.fake.history().count(ApiKey::Metadata));
+
+    tokio::time::sleep(Duration::from_secs(60)).await;
+
+    let asked = racks.fetches_of(racks.leader) - before.0;
+    assert!((100..=150).contains(&asked), "{asked} fetches in 60 s, which take 500 ms where nothing is new");
+    let refreshes = racks.world.fake.history().count(ApiKey::Metadata) - before.1;
+    assert!((30..=130).contains(&refreshes), "{refreshes} times it was looked for in 60 s");
+    assert!(named.load(Ordering::Relaxed) > 200);
 }
 
 /// Sends the consumer on wherever the leader did so itself.

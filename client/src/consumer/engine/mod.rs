@@ -254,7 +254,7 @@ impl Engine {
             user: User { max_poll_interval: group.max_poll_interval, calls: 0, alive: None, is_idle: false },
         });
         Self {
-            fetcher: Fetcher::new(config.fetch.clone(), rng("fetch")),
+            fetcher: Fetcher::new(config.fetch.clone(), snapshot.clone(), rng("fetch")),
             resetter: Resetter::new(backoff, rng("reset")),
             validator: Validator::new(backoff, rng("validate")),
             core,
@@ -478,7 +478,8 @@ impl Machine for Engine {
             Input::Reassigned => self.follow_cluster(),
             Input::ClusterChanged(snapshot) => {
                 self.actions.push_back(Action::FollowCluster { since: snapshot.version });
-                self.snapshot = snapshot;
+                self.snapshot = snapshot.clone();
+                self.fetcher.handle(fetcher::Input::ClusterChanged(snapshot), now);
                 self.follow_cluster();
                 self.recount(now);
             }

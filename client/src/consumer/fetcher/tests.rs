@@ -7,6 +7,7 @@ use krafka_protocol::records::{ControlRecord, assign_offsets};
 use krafka_protocol::script::Script;
 
 use super::*;
+use crate::cluster::{Node, PartitionView, TopicView};
 
 mod racks;
 
@@ -23,7 +24,20 @@ fn fetcher(_: Instant) -> Fetcher {
         lease: MS * 300_000,
         backoff: Backoff::new(MS * 100, MS * 1_000),
     };
-    Fetcher::new(config, Rng::new(1))
+    Fetcher::new(config, cluster(&[1, 2, 3]), Rng::new(1))
+}
+
+/// These nodes, with replicas of partitions 0 to 9 on each.
+fn cluster(nodes: &[i32]) -> Arc<Snapshot> {
+    let node = |id| Arc::new(Node { id, host: Str::from("h"), port: 9, rack: None });
+    let partition = PartitionView { replicas: nodes.iter().copied().collect(), ..PartitionView::leaderless() };
+    let partitions = vec![partition; 10];
+    let topic = TopicView { name: Str::from("t"), id: Uuid([7; 16]), is_internal: false, partitions };
+    Arc::new(Snapshot {
+        nodes: nodes.iter().map(|&id| (id, node(id))).collect(),
+        topics: BTreeMap::from([(Str::from("t"), Arc::new(topic))]),
+        ..Snapshot::default()
+    })
 }
 
 fn want(partition: i32) -> Want {
@@ -502,15 +516,44 @@ fn a_fetch_that_need_not_wait_for_anything_is_repeated_at_once() {
     });
 }
 
-/// Whom it sends us to is asked next.
+/// Whom it sends us to is asked next. But who does nothing else is asked like one that says nothing.
 #[test]
-fn a_leader_that_sends_us_elsewhere_is_not_hasty() {
+fn a_leader_that_sends_us_elsewhere_again_and_again_is_asked_less_and_less_often() {
     Script::run(fetcher, |script| {
-        for _ in 0..4 {
-            assert_eq!(wait_for_the_next(script), 0);
+        let mut waits = vec![wait_for_the_next(script)];
+        for _ in 0..7 {
             let elsewhere = PartitionData { preferred_read_replica: 2, ..data(0, ErrorCode::NONE) };
             script.input(answer(1, vec![elsewhere]));
+            waits.push(wait_for_the_next(script));
         }
+
+        assert_eq!(waits[..2], [0, 0], "{waits:?}");
+        assert!((80..=120).contains(&waits[2]), "{waits:?}");
+        assert_eq!(waits[5..], [500; 3], "{waits:?}");
+    });
+}
+
+/// Brokers come and go, also such as never were: what is kept of each goes with it.
+#[test]
+fn what_is_known_of_a_node_goes_when_the_cluster_has_it_no_more() {
+    Script::run(fetcher, |script| {
+        for node in 1..=1_000 {
+            script.input(Input::ClusterChanged(cluster(&[node, node + 1])));
+            script.input(wanted(&[(node, &[0]), (node + 1, &[1])]));
+            let error = KrafkaError::timeout("no answer");
+            script.input(Input::Answered { node, answer: Err(error), max_wait: MS * 500 });
+            script.input(answer(node + 1, vec![]));
+            script.actions();
+        }
+        let kept = script.machine().peers.keys().copied().collect::<Vec<_>>();
+        assert_eq!(kept, [1_000, 1_001]);
+
+        script.input(wanted(&[(1_000, &[0])]));
+        script.input(Input::ClusterChanged(cluster(&[1]))).input(wanted(&[(1, &[0])]));
+        script.after(MS * 1_000).input(answer(1_000, vec![])).input(wanted(&[(1, &[0])]));
+
+        let kept = script.machine().peers.keys().copied().collect::<Vec<_>>();
+        assert_eq!(kept, [1], "one that was asked has answered");
     });
 }
 

@@ -52,6 +52,58 @@ fn a_leader_that_names_itself_is_fetched_from() {
     });
 }
 
+/// LE-04: only one that metadata name is believed, if it is up. Else fresh metadata may know more; meanwhile the leader
+/// is asked without the rack, and nothing is remembered of who was named.
+#[test]
+fn a_replica_of_which_metadata_know_nothing_is_not_gone_to() {
+    let down = |nodes: &[i32]| {
+        let mut cluster = Arc::unwrap_or_clone(cluster(&[1, 2, 3]));
+        nodes.iter().for_each(|node| drop(cluster.nodes.remove(node)));
+        Arc::new(cluster)
+    };
+    for (replica, snapshot) in [(77, down(&[])), (-7, down(&[])), (2, down(&[2])), (4, down(&[]))] {
+        Script::run(fetcher, |script| {
+            script.input(Input::ClusterChanged(snapshot.clone())).input(of_leader_1(1, &[0]));
+            script.actions();
+
+            script.input(answer(1, vec![sent_to(replica)])).input(of_leader_1(1, &[0]));
+
+            if replica < 0 {
+                assert_eq!(words(script), ["buffer 0", "fetch 1 [] epoch 1"], "it names nobody");
+                return;
+            }
+            let actions = script.actions();
+            let [Action::Buffer(_), Action::Refresh { .. }, Action::Fetch { node, request, .. }] = &actions[..] else {
+                panic!("{replica}: {actions:?}")
+            };
+            assert_eq!((*node, &*request.rack_id), (1, ""), "{replica}");
+            script.after(MS * 130).input(answer(1, records_from(10)));
+            script.actions();
+            script.input(of_leader_1(1, &[0]));
+            assert_eq!(asked(script), (1, "here".to_owned()), "{replica}: it may know more by now");
+        });
+    }
+}
+
+#[test]
+fn a_leader_that_names_a_new_replica_each_time_fills_no_memory() {
+    Script::run(fetcher, |script| {
+        for replica in 100..1_100 {
+            script.input(of_leader_1(1, &[0]));
+            if let Some(deadline) = script.deadline() {
+                script.at(deadline);
+            }
+            script.input(answer(1, vec![sent_to(replica)]));
+            let words = words(script);
+            assert!(!words.iter().any(|word| word.starts_with("prefer")), "{words:?}");
+        }
+
+        assert!(script.elapsed() > MS * 400_000, "{:?}", script.elapsed());
+        let fetcher = script.machine();
+        assert_eq!((fetcher.peers.len(), fetcher.penalties.len()), (1, 1));
+    });
+}
+
 /// LE-25, LE-26: the leader is asked at once, without the rack; with it as soon as the replica may be asked again.
 #[test]
 fn a_replica_that_fails_is_left_alone_and_its_leader_is_asked_for_records() {
