@@ -304,7 +304,8 @@ impl Subscription {
                     Err(error) => self.stick(slot, error),
                 }
                 dropped.push(slot);
-            } else if matches!(partition.stage, Stage::Fetching)
+            } else if matches!(partition.stage, Stage::Fetching | Stage::Validating)
+                // What a former leader will say of the position, if it was asked, says nothing of the new one's log.
                 && partition.position.epoch >= 0
                 && before.is_some_and(|before| leader.is_some_and(|(_, epoch)| epoch > before))
             {

@@ -78,6 +78,24 @@ fn a_new_leader_epoch_makes_the_position_validate_before_it_is_fetched_on() {
     assert!(subscription.held(claim).is_none(), "what is in flight from the old leader is dropped");
 }
 
+/// LE-12: the answer of the leader that was asked is about a log that is not the one to be read.
+#[test]
+fn a_newer_leader_makes_a_check_that_is_under_way_void() {
+    let (mut subscription, claim) = fetching();
+    let asked = |subscription: &Subscription| subscription.iter().next().expect("one partition").0;
+    subscription.follow(&snapshot(1, 2, 5), &earliest);
+    let first = asked(&subscription);
+
+    assert!(subscription.follow(&snapshot(1, 2, 5), &earliest).is_empty());
+    assert!(subscription.held(first).is_some(), "nothing has changed");
+    assert_eq!(subscription.follow(&snapshot(1, 1, 6), &earliest), [claim.slot]);
+
+    assert!(subscription.held(first).is_none());
+    let partition = subscription.partition(&name(0)).expect("assigned");
+    assert!(matches!(partition.stage, Stage::Validating));
+    assert_eq!(partition.position, Position::new(10, 4));
+}
+
 #[test]
 fn the_same_leader_changes_nothing() {
     let (mut subscription, claim) = fetching();
