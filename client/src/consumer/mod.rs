@@ -398,9 +398,10 @@ impl Consumer {
     /// With the leader epoch of the record before it ([`OffsetAndMetadata::leader_epoch`], as
     /// [`committed`](Self::committed) returns it, and as it may be kept beside what was made of the records), the
     /// leader is asked first whether its log is still the same up to there (KIP-320). If it is not, because records
-    /// were lost with a leader and others written in their place, reading begins where that epoch ends now; without a
-    /// [reset policy](ConsumerBuilder::auto_offset_reset), [`poll`](Self::poll) says where that is, and the partition
-    /// waits for another seek. By default, without an epoch, the offset is taken as it is.
+    /// were lost with a leader and others written in their place, reading begins where that epoch ends now, or where
+    /// the [reset policy](ConsumerBuilder::auto_offset_reset) says, if the leader knows nothing of that epoch. Without
+    /// a policy [`poll`](Self::poll) says what is known, and the partition waits for another seek. By default, without
+    /// an epoch, the offset is taken as it is.
     ///
     /// ```no_run
     /// # async fn example(consumer: krafka::Consumer) -> krafka::Result<()> {

@@ -220,6 +220,34 @@ async fn a_leader_that_moves_again_while_the_position_is_checked_is_asked_itself
     assert_eq!(world.fake.history().count(ApiKey::OffsetForLeaderEpoch), asked, "it goes on asking");
 }
 
+/// LE-12: so it is where a fetch would not find it out, for its version does not name the epoch of what was read last.
+#[tokio::test(start_paused = true)]
+async fn what_a_former_leader_says_of_a_position_counts_no_more() {
+    let fake = FakeCluster::builder().nodes(3).topic("t", 1).start_time_ms(1_000).start_on_pipes();
+    fake.when(ApiKey::ApiVersions).forever().edit(|response| {
+        if let AnyResponse::ApiVersions(versions) = response {
+            let fetch = versions.api_keys.iter_mut().filter(|api| api.api_key == ApiKey::Fetch as i16);
+            fetch.for_each(|api| api.max_version = 11);
+        }
+    });
+    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(fake.pipes(), 1));
+    let kafka = builder.metadata_max_age(Duration::from_secs(1)).connect().await.expect("the fake is up");
+    let world = World { fake, kafka };
+    world.produce("t", 0, &texts(&numbers(0, 9))).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 10).await;
+    let old = world.fake.leader("t", 0).expect("a leader");
+    let (second, third) = (old % 3 + 1, (old + 1) % 3 + 1);
+    let late = world.fake.when(ApiKey::OffsetForLeaderEpoch).on(second).after_handling().delay(Duration::from_secs(5));
+    world.fake.when(ApiKey::OffsetForLeaderEpoch).on(third).edit(truncate);
+
+    world.fake.move_leader("t", 0, second);
+    late.wait(1).await;
+    world.fake.move_leader("t", 0, third);
+
+    assert_eq!(values(&take_within(&consumer, 6, Duration::from_secs(20)).await), ["4", "5", "6", "7", "8", "9"]);
+}
+
 /// LE-14: what the former leader answered before the position was checked may be what the new one does not have. It is
 /// dropped, and fetched once more after the check.
 #[tokio::test(start_paused = true)]
@@ -340,6 +368,50 @@ async fn a_truncated_log_without_a_policy_is_an_error_that_says_where() {
 
     let text = error.to_string();
     assert!(text.contains("t-0") && text.contains("offset 4") && text.contains("position was 10"), "{text}");
+}
+
+/// The leader knows nothing of the epoch of what was read, nor where another ends.
+fn know_nothing(response: &mut AnyResponse) {
+    let AnyResponse::OffsetForLeaderEpoch(answer) = response else { return };
+    for partition in answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        (partition.leader_epoch, partition.end_offset) = (-1, -1);
+    }
+}
+
+/// LE-10.
+#[tokio::test(start_paused = true)]
+async fn a_position_of_which_the_leader_knows_nothing_is_reset() {
+    let (world, consumer) = ten_read().await;
+    let _rule = world.fake.when(ApiKey::OffsetForLeaderEpoch).edit(know_nothing);
+
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+
+    assert_eq!(values(&take(&consumer, 10).await), numbers(0, 9), "from the earliest");
+}
+
+/// LE-10: without a policy it stays, and the application is told all that is known.
+#[tokio::test(start_paused = true)]
+async fn a_position_of_which_the_leader_knows_nothing_is_an_error_without_a_policy() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &texts(&numbers(0, 9))).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+    consumer.seek("t", 0, 0).await.expect("assigned");
+    take(&consumer, 10).await;
+    let _rule = world.fake.when(ApiKey::OffsetForLeaderEpoch).edit(know_nothing);
+    let epoch = world.fake.leader_epoch("t", 0).expect("an epoch");
+
+    world.fake.move_leader("t", 0, world.fake.leader("t", 0).expect("a leader") % 3 + 1);
+    let errors = [consumer.poll(SOON).await, consumer.poll(SOON).await];
+
+    for error in errors {
+        let text = error.expect_err("whether it is the same log is not known").to_string();
+        for known in ["t-0".to_owned(), "position 10".to_owned(), format!("epoch {epoch}")] {
+            assert!(text.contains(&known), "{known}: {text}");
+        }
+    }
+    assert_eq!(consumer.position("t", 0).await.expect("it stays"), 10);
+    consumer.seek("t", 0, 9).await.expect("assigned");
+    assert_eq!(values(&take(&consumer, 1).await), ["9"], "who insists gets what is there");
 }
 
 /// Records 0 to 9 of one epoch, and 10 to 14 of the next; and the first of the two.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use krafka::consumer::AutoOffsetReset;
 use krafka::testing::FakeCluster;
 use krafka::{Consumer, Kafka, Record};
-use krafka_protocol::ApiKey;
+use krafka_protocol::{AnyResponse, ApiKey};
 use tokio::time::sleep;
 use tracing::Level;
 
@@ -197,4 +197,32 @@ async fn a_password_in_the_open_is_warned_of() {
     let lines = log.lines(Level::WARN);
     assert!(lines.len() == 1 && lines[0].contains("the password goes to the brokers in plain text"), "{lines:?}");
     assert!(!lines[0].contains("hunter2"));
+}
+
+/// LE-10: as in Java, for information where the reset policy decides, as a warning where the application has to.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_knows_nothing_of_a_position_is_one_line() {
+    for (policy, level) in [(AutoOffsetReset::Earliest, Level::INFO), (AutoOffsetReset::None, Level::WARN)] {
+        let (log, _guard) = Observed::start();
+        let fake = three_nodes();
+        fake.append("orders", 0, None, Some(b"tea"));
+        let kafka = client(&fake).connect().await.expect("it is up");
+        let consumer = kafka.consumer_without_group().auto_offset_reset(policy).build().await.expect("valid");
+        consumer.assign("orders", vec![0]).await.expect("assigned");
+        consumer.seek("orders", 0, 0).await.expect("assigned");
+        consumer.poll(SECOND).await.expect("a record");
+        fake.when(ApiKey::OffsetForLeaderEpoch).edit(|response| {
+            let AnyResponse::OffsetForLeaderEpoch(answer) = response else { return };
+            let partitions = answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+            partitions.for_each(|partition| (partition.leader_epoch, partition.end_offset) = (-1, -1));
+        });
+        log.lines(Level::TRACE);
+
+        fake.move_leader("orders", 0, fake.leader("orders", 0).expect("a leader") % 3 + 1);
+        let _ = consumer.poll(10 * SECOND).await;
+
+        let lines = log.lines(level);
+        let [line] = &lines[..] else { panic!("{policy:?}: {lines:?}") };
+        assert!(line.contains("orders-0") && line.contains("position=1"), "{line}");
+    }
 }

@@ -270,18 +270,24 @@ impl Engine {
         self.actions.push_back(Action::WakeCallers);
     }
 
-    /// The leader knows nothing about the epoch of the position.
+    /// The leader knows nothing about the epoch of the position: the log was truncated, nobody can say from where on.
     fn undefined(&mut self, claim: Claim) {
         let held = self.core().subscription.held(claim).map(|partition| (partition.name.clone(), partition.position));
-        let Some((name, position)) = held else { return };
-        match self.start(&name) {
-            Ok(start) => {
-                self.core().reset(claim.slot, start);
-                self.is_dirty = true;
-            }
-            // Without a policy the position stays: if it is not in the log, the fetch will say so.
-            Err(_) => self.settled(claim, Position::new(position.offset, -1)),
+        let Some((name, Position { offset: position, epoch })) = held else { return };
+        if let Ok(start) = self.start(&name) {
+            let policy = self.config.reset;
+            tracing::info!(partition = %name, position, epoch, ?policy, "the log was truncated, it is not known where");
+            self.core().reset(claim.slot, start);
+            self.is_dirty = true;
+            return;
         }
+        tracing::warn!(partition = %name, position, epoch, "the log was truncated, it is not known where");
+        let message = format!(
+            "the log of {name} was truncated: its leader knows nothing of epoch {epoch}, of which the record before \
+             position {position} was, nor where the log is the same up to. Seek to go on"
+        );
+        self.core().stick(claim.slot, KrafkaError::illegal_state(message));
+        self.actions.push_back(Action::WakeCallers);
     }
 
     fn report(&mut self, error: KrafkaError) {
