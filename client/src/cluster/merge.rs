@@ -16,6 +16,10 @@ use super::snapshot::{Node, PartitionView, Snapshot, TopicView};
 /// beyond is garbled, and what it seems to skip would take memory.
 const MAX_LEFT_OUT: usize = 1_000;
 
+/// How many nodes hints may add until metadata come, which tell of all. A broker that invents others in each answer
+/// would fill the memory.
+const MAX_HINTED: usize = 100;
+
 /// A leader that a broker named in a Produce or Fetch response (KIP-951).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeaderHint {
@@ -35,6 +39,7 @@ pub(crate) struct LeaderHint {
 pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse) -> Snapshot {
     let mut after = before.clone();
     after.nodes = nodes(answer);
+    after.hinted = 0;
     after.controller = Some(answer.controller_id).filter(|id| after.nodes.contains_key(id));
     if answer.cluster_id.is_some() && answer.cluster_id != before.cluster_id {
         if before.cluster_id.is_some() {
@@ -51,9 +56,17 @@ pub(crate) fn merge(before: &Snapshot, asked: &[Str], answer: &MetadataResponse)
             remove(&mut after, name, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         }
     }
+    let asked: BTreeSet<&Str> = asked.iter().collect();
     for topic in &answer.topics {
         // A topic without a name was asked for by an id that the broker does not know.
         let Some(name) = &topic.name else { continue };
+        // What is said of topics that nobody ever asked about would only fill the memory.
+        let is_known = |name| {
+            before.topics.contains_key(name) || before.errors.contains_key(name) || before.past.contains_key(name)
+        };
+        if !asked.contains(name) && !is_known(name) {
+            continue;
+        }
         merge_topic(&mut after, name, topic);
     }
     after
@@ -66,7 +79,8 @@ pub(crate) fn apply_hint(snapshot: &mut Arc<Snapshot>, hint: &LeaderHint) -> boo
     let after = Arc::make_mut(snapshot);
     // Who knows of a newer epoch knows better where its leader is.
     if let Some(node) = node {
-        after.nodes.insert(hint.leader, node);
+        let known = after.nodes.insert(hint.leader, node);
+        after.hinted += usize::from(known.is_none());
     }
     let topic = after.topics.get_mut(&hint.topic).expect("the topic was just looked at");
     let partition = &mut Arc::make_mut(topic).partitions[index];
@@ -83,7 +97,8 @@ fn news(before: &Snapshot, hint: &LeaderHint) -> Option<(usize, Option<Arc<Node>
     let node = hint.node.as_ref().or_else(|| known_node.map(|node| &**node))?;
     // A late answer may be about a topic that had the same name before.
     let is_other = topic.id != hint.topic_id && !topic.id.is_zero() && !hint.topic_id.is_zero();
-    if is_other || hint.leader_epoch <= known.leader_epoch {
+    let is_one_too_many = known_node.is_none() && before.hinted >= MAX_HINTED;
+    if is_other || is_one_too_many || hint.leader_epoch <= known.leader_epoch {
         return None;
     }
     let is_new = known_node.is_none_or(|known| **known != *node);

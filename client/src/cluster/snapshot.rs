@@ -75,6 +75,8 @@ pub(crate) struct Snapshot {
     pub(crate) cluster_id: Option<Str>,
     pub(crate) controller: Option<i32>,
     pub(crate) nodes: BTreeMap<i32, Arc<Node>>,
+    /// How many of them are known by hints alone.
+    pub(crate) hinted: usize,
     pub(crate) topics: BTreeMap<Str, Arc<TopicView>>,
     /// Topics that the last answer about them called erroneous (unknown, unauthorized, invalid): why.
     pub(crate) errors: BTreeMap<Str, ErrorCode>,

@@ -148,6 +148,9 @@ pub(super) struct Sender<L> {
     has_stopped: bool,
 }
 
+/// How many new leaders in a row are followed at once, with nothing written in between: elections may come fast, but a
+/// broker that names another in each answer (KIP-951) would be followed without end.
+const HASTY_MOVES: u32 = 5;
 /// What a request holds besides the batches, at most: header, transactional id, lists.
 const REQUEST_OVERHEAD: usize = 512;
 /// What a batch's entry holds besides the topic's name and the records, at most.

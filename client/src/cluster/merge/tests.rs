@@ -38,7 +38,8 @@ fn answer(topics: Vec<MetadataResponseTopic>) -> MetadataResponse {
 }
 
 fn known(topics: Vec<MetadataResponseTopic>) -> Snapshot {
-    merge(&Snapshot::default(), &[], &answer(topics))
+    let names: Vec<Str> = topics.iter().filter_map(|topic| topic.name.clone()).collect();
+    merge(&Snapshot::default(), &names, &answer(topics))
 }
 
 fn leader(snapshot: &Snapshot, topic: &str, partition: i32) -> Option<(i32, i32)> {
@@ -212,7 +213,7 @@ fn nonsense_is_ignored() {
     nonsense.brokers[0].port = 70_000;
     nonsense.topics.push(MetadataResponseTopic { name: None, ..MetadataResponseTopic::default() });
 
-    let snapshot = merge(&Snapshot::default(), &[], &nonsense);
+    let snapshot = merge(&Snapshot::default(), &[Str::from("a")], &nonsense);
 
     assert_eq!(snapshot.nodes.keys().copied().collect::<Vec<_>>(), [2], "port 70000 is none");
     assert_eq!(snapshot.topic("a").map(|topic| topic.partitions.len()), Some(1));
@@ -260,4 +261,37 @@ fn a_hint_tells_where_its_leader_is_now() {
     assert!(apply_hint(&mut snapshot, &hint(2, 6, Some(moved.clone()))), "it is news");
 
     assert_eq!(snapshot.node(2).map(|node| &**node), Some(&moved));
+}
+
+/// Leaders that never were would fill the memory: metadata tell of those that are.
+#[test]
+fn hints_add_few_nodes_until_metadata_come() {
+    let stranger = |id| Node { id, host: Str::from("new"), port: 9, rack: None };
+    let mut snapshot = Arc::new(known(vec![topic("a", ID, vec![partition(0, 1, 5)])]));
+
+    for number in 0..1_000 {
+        apply_hint(&mut snapshot, &hint(100 + number, 6 + number, Some(stranger(100 + number))));
+    }
+    assert_eq!(snapshot.nodes.len(), 2 + MAX_HINTED);
+    assert!(apply_hint(&mut snapshot, &hint(2, 2_000, None)), "a leader that is known is followed");
+
+    let mut snapshot = Arc::new(merge(&snapshot, &[], &answer(vec![])));
+    assert_eq!(snapshot.nodes.len(), 2);
+    assert!(apply_hint(&mut snapshot, &hint(9, 3_000, Some(stranger(9)))), "and others again, since metadata came");
+}
+
+/// A broker that names others in each answer would fill the memory.
+#[test]
+fn topics_that_nobody_asked_about_are_not_taken_up() {
+    let before = known(vec![topic("a", ID, vec![partition(0, 1, 5)])]);
+    let asked = topic("b", OTHER_ID, vec![partition(0, 1, 5)]);
+    let others = [topic("c", OTHER_ID, vec![partition(0, 1, 5)]), faulty("d", ErrorCode::TOPIC_AUTHORIZATION_FAILED)];
+    let known_too = topic("a", ID, vec![partition(0, 2, 6)]);
+
+    let answer = answer([asked, known_too].into_iter().chain(others).collect());
+    let after = merge(&before, &[Str::from("b")], &answer);
+
+    assert_eq!(after.topics.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(leader(&after, "a", 0), Some((2, 6)), "news are news");
+    assert!(after.errors.is_empty(), "{:?}", after.errors);
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use krafka_protocol::ErrorCode;
 use krafka_protocol::api::produce::{PartitionProduceResponse, ProduceResponse};
 
-use super::{Action, Entry, Link, Sender, Timer};
+use super::{Action, Entry, HASTY_MOVES, Link, Sender, Timer};
 use crate::cluster::{LeaderHint, Node};
 use crate::error::KrafkaError;
 use crate::limits::MAX_THROTTLE;
@@ -129,7 +129,7 @@ impl<L: Clone> Sender<L> {
         if let Some(stamp) = batch.stamp {
             partition.sequences.acknowledge(stamp, batch.count());
         }
-        (partition.failures, partition.not_before) = (0, None);
+        (partition.failures, partition.moves, partition.not_before) = (0, 0, None);
         if let Some(receipt) = batch.take_receipt() {
             self.counters.add(|counters| &counters.records_acknowledged, u64::from(batch.count()));
             self.counters.add(|counters| &counters.bytes_acknowledged, batch.len() as u64);
@@ -173,7 +173,11 @@ impl<L: Clone> Sender<L> {
             if self.meet(hint.leader_id, endpoint.as_ref()) {
                 let partition = self.partition(slot);
                 (partition.leader, partition.leader_epoch) = (Some(hint.leader_id), hint.leader_epoch);
-                (partition.failures, partition.not_before, partition.listed) = (0, None, None);
+                (partition.listed, partition.moves) = (None, partition.moves.saturating_add(1));
+                let is_hasty = partition.moves <= HASTY_MOVES;
+                if is_hasty {
+                    (partition.failures, partition.not_before) = (0, None);
+                }
                 self.actions.push_back(Action::Hint(LeaderHint {
                     topic: destination.name.clone(),
                     topic_id,
@@ -182,7 +186,7 @@ impl<L: Clone> Sender<L> {
                     leader_epoch: hint.leader_epoch,
                     node: endpoint,
                 }));
-                return Again::Now;
+                return if is_hasty { Again::Now } else { Again::Later };
             }
         }
         if self.partition(slot).leader.is_some_and(|leader| leader != node) {
@@ -199,6 +203,7 @@ impl<L: Clone> Sender<L> {
             return true;
         }
         if let Some(node) = endpoint {
+            self.forget_strangers();
             self.peers.insert(id, super::Peer::new(node.clone().into()));
         }
         endpoint.is_some()

@@ -73,6 +73,8 @@ pub(super) struct Partition {
     pub(super) leader_epoch: i32,
     /// Failures in a row.
     pub(super) failures: u32,
+    /// New leaders in a row that were named, with nothing written in between.
+    pub(super) moves: u32,
     /// The end of the backoff.
     pub(super) not_before: Option<Instant>,
 
@@ -103,6 +105,7 @@ impl Partition {
             leader: None,
             leader_epoch: -1,
             failures: 0,
+            moves: 0,
             not_before: None,
             sequences: Sequences::new(),
             is_unresolved: false,

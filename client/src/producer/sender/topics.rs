@@ -1,11 +1,12 @@
 //! What news of the cluster mean for the batches, and how batches end without an answer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use krafka_protocol::{ErrorCode, Str};
 
-use super::{Action, Link, Sender, Topic};
+use super::{Action, Link, Peer, Sender, Topic};
 use crate::cluster::{Snapshot, TopicView};
 use crate::error::KrafkaError;
 use crate::producer::batch::Batch;
@@ -69,6 +70,21 @@ impl<L: Clone> Sender<L> {
                 Some(code) => self.refuse(slot, code),
                 None => self.stir(slot, now),
             }
+        }
+        self.forget_strangers();
+    }
+
+    /// Forgets brokers that the cluster does not have, and that nothing is to be sent to: brokers may name any.
+    pub(super) fn forget_strangers(&mut self) {
+        let (snapshot, partitions) = (&self.snapshot, &self.partitions);
+        let is_listed = |slot: &usize, id| partitions[*slot].as_ref().is_some_and(|at| at.listed == Some(id));
+        let is_stranger = |id: i32, peer: &Peer<L>| {
+            let is_idle = peer.in_flight == 0 && !peer.ready.iter().any(|slot| is_listed(slot, id));
+            is_idle && snapshot.node(id).is_none()
+        };
+        if self.peers.iter().any(|(id, peer)| is_stranger(*id, peer)) {
+            let leaders: BTreeSet<i32> = partitions.iter().flatten().filter_map(|partition| partition.leader).collect();
+            self.peers.retain(|id, peer| leaders.contains(id) || !is_stranger(*id, peer));
         }
     }
 

@@ -66,6 +66,49 @@ fn a_hint_that_is_no_news_does_not_make_a_loop() {
     }
 }
 
+/// LE-03: one that is news each time is followed, but at a pace, and nothing of its leaders is kept.
+#[test]
+fn hints_that_never_end_make_no_loop_and_fill_no_memory() {
+    play(|play| {
+        play.batch(0, 1);
+        let mut hasty = 0;
+        for number in 0..50 {
+            let mut requests = play.requests();
+            match requests.is_empty() {
+                true => play.after(ms(1_500)),
+                false => hasty += 1,
+            }
+            requests.extend(play.requests());
+            let [request] = &requests[..] else { panic!("{number}: {requests:?}") };
+            let hint = moved(0, 100 + number, 5 + number);
+            play.reply_with(request, vec![hint], vec![endpoint(100 + number)], None);
+        }
+
+        assert_eq!(hasty, 1 + HASTY_MOVES);
+        let nodes: Vec<i32> = play.script.machine().peers.keys().copied().collect();
+        assert!(nodes.len() <= 4, "{nodes:?}");
+    });
+}
+
+/// So it is with leaders that cannot be reached.
+#[test]
+fn leaders_that_never_were_are_not_kept() {
+    play(|play| {
+        play.batch(0, 1);
+        let request = play.request();
+        play.connects = false;
+        play.reply_with(&request, vec![moved(0, 100, 5)], vec![endpoint(100)], None);
+        let error = || KrafkaError::network("dialling", std::io::ErrorKind::ConnectionRefused.into());
+        play.input(Input::Unreachable { node: 100, error: error() });
+        assert!(play.script.machine().peers.contains_key(&100), "it leads, as far as is known");
+
+        play.input(Input::Changed(snapshot(2, 6, &[Some(2), Some(1), Some(2), None])));
+
+        let nodes: Vec<i32> = play.script.machine().peers.keys().copied().collect();
+        assert_eq!(nodes, [1, 2]);
+    });
+}
+
 /// LE-04.
 #[test]
 fn a_hint_of_an_unknown_broker_needs_its_address() {
