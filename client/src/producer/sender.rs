@@ -427,7 +427,10 @@ impl<L: Clone> Sender<L> {
 
     /// What a broker could be sent, or told, now.
     fn drain(&mut self, id: i32, now: Instant) -> Option<Action<L>> {
-        let peer = self.peers.get_mut(&id)?;
+        let (peer, partitions) = (self.peers.get_mut(&id)?, &self.partitions);
+        let is_listed = |slot: usize| partitions[slot].as_ref().is_some_and(|partition| partition.listed == Some(id));
+        // Nobody is connected to for what waits for another broker by now.
+        while peer.ready.pop_front_if(|slot| !is_listed(*slot)).is_some() {}
         if peer.ready.is_empty()
             || peer.in_flight >= MAX_IN_FLIGHT_PRODUCE
             || peer.not_before.is_some_and(|at| at > now)

@@ -159,6 +159,23 @@ fn everything_in_flight_follows_the_leader() {
     });
 }
 
+/// What waited for a broker that could not be reached goes to the next leader: nobody is to be connected to for it.
+#[test]
+fn a_broker_that_nothing_waits_for_any_more_is_not_connected_to() {
+    play(|play| {
+        play.connects = false;
+        play.batch(0, 1);
+        let error = KrafkaError::network("dialling", std::io::ErrorKind::ConnectionRefused.into());
+        play.input(Input::Unreachable { node: 1, error });
+        play.input(Input::Changed(snapshot(2, 2, &[Some(2), Some(1), Some(2), None])));
+        play.log();
+
+        play.after(SECOND * 10);
+
+        assert_eq!(play.log(), [""; 0], "it waits for broker 2 to be connected to");
+    });
+}
+
 /// Two connections keep no order between them.
 #[test]
 fn nothing_goes_to_the_new_leader_while_something_is_on_its_way_to_the_old_one() {
