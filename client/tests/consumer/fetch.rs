@@ -1,9 +1,12 @@
 //! What a consumer asks of brokers, and what it makes of their errors.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use krafka::consumer::{AutoOffsetReset, Consumer};
 use krafka::{KrafkaError, TopicPartition};
+use krafka_protocol::api::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData};
 use krafka_protocol::compression::Compression;
 use krafka_protocol::{AnyResponse, ApiKey, Bytes, ErrorCode, FetchRequest};
 
@@ -443,4 +446,47 @@ async fn a_throttle_delays_the_next_fetch_and_loses_nothing() {
     assert_eq!(values(&records), ["b"]);
     let took = begin.elapsed();
     assert!(took > Duration::from_millis(1_500) && took < Duration::from_millis(2_500), "it took {took:?}");
+}
+
+/// LE-03, LE-05: a broker that names a newer leader in each answer, which is at its own address, is no way to a loop.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_moves_in_each_answer_is_followed_at_a_pace() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a"]).await;
+    let consumer = world.reader("t", &[0]).await;
+    take(&consumer, 1).await;
+    let leader = world.fake.leader("t", 0).expect("a leader");
+    let (host, port) = world.fake.address(leader).expect("it is there");
+    let first = world.fake.history().requests::<FetchRequest>().next().expect("a fetch").clone();
+    let topic_id = first.topics[0].topic_id;
+    let named = Arc::new(AtomicI32::new(100));
+    let next = named.clone();
+    world.fake.when(ApiKey::Fetch).forever().edit(move |response| {
+        let AnyResponse::Fetch(fetch) = response else { return };
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let current_leader = LeaderIdAndEpoch { leader_id: number, leader_epoch: number };
+        let error_code = ErrorCode::NOT_LEADER_OR_FOLLOWER.0;
+        let moved = PartitionData { error_code, current_leader, ..PartitionData::default() };
+        fetch.responses = vec![FetchableTopicResponse { topic_id, partitions: vec![moved], ..Default::default() }];
+        let endpoint = NodeEndpoint { node_id: number, host: host.clone(), port: port.into(), rack: None };
+        fetch.node_endpoints = vec![endpoint];
+    });
+    // Metadata do not contradict, and any log is the same.
+    world.fake.when(ApiKey::Metadata).forever().edit(|response| {
+        let AnyResponse::Metadata(metadata) = response else { return };
+        let partitions = metadata.topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+        partitions.for_each(|partition| partition.leader_epoch = -1);
+    });
+    world.fake.when(ApiKey::OffsetForLeaderEpoch).forever().edit(|response| {
+        let AnyResponse::OffsetForLeaderEpoch(answer) = response else { return };
+        for partition in answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            (partition.error_code, partition.leader_epoch, partition.end_offset) = (0, 0, 1);
+        }
+    });
+    let before = world.fake.history().count(ApiKey::Fetch);
+
+    tokio::time::sleep(Duration::from_secs(30)).await;
+
+    let asked = world.fake.history().count(ApiKey::Fetch) - before;
+    assert!((5..=100).contains(&asked), "{asked} fetches in 30 s");
 }
