@@ -118,7 +118,7 @@ impl KafkaBuilder {
     }
 
     /// Sets how long making one connection may take: the name, TCP, TLS, authentication and version negotiation
-    /// together.
+    /// together. So long, too, [`connect`](Self::connect) waits for files of certificates and keys.
     ///
     /// Lower it to go on to the next broker sooner. Default: 10 s. Java: `socket.connection.setup.timeout.ms`.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -238,8 +238,13 @@ impl KafkaBuilder {
         let bootstrap = self.validated()?;
         self.warn_of_bare_secrets();
         #[cfg(feature = "tls")]
-        let tls =
-            self.tls.map(FreshTls::new).transpose().map_err(|fault| KrafkaError::config(format!("tls: {fault}")))?;
+        let tls = match self.tls {
+            None => None,
+            Some(tls) => {
+                let fresh = FreshTls::new(tls, self.connect_timeout).await;
+                Some(fresh.map_err(|fault| KrafkaError::config(format!("tls: {fault}")))?)
+            }
+        };
         let environment = self.environment.unwrap_or_default();
         let client_id: Arc<str> = self.client_id.into();
         let registry = Arc::new(Registry::new(client_id.clone()));

@@ -42,6 +42,8 @@ pub mod consumer;
 mod drive;
 mod environment;
 mod error;
+#[cfg(feature = "tls")]
+mod files;
 mod kafka;
 mod kafka_builder;
 mod limits;

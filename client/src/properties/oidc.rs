@@ -148,7 +148,7 @@ mod tests {
         let bearer = "sasl.oauthbearer.jwt.retriever.class=o.a.k.JwtBearerJwtRetriever\n";
         let key = "sasl.oauthbearer.assertion.private.key.file=/k.pem\nsasl.oauthbearer.assertion.claim.iss=me\n";
 
-        assert_shows(&format!("{bearer}sasl.oauthbearer.assertion.file=/token"), "", &["File(\"/token\")"]);
+        assert_shows(&format!("{bearer}sasl.oauthbearer.assertion.file=/token"), "", &["File('/token')"]);
         assert_shows(&format!("{bearer}{key}"), "", &["/k.pem", "\"iss\": String(\"me\")"]);
         assert_shows(key, "clientId=billing", &["billing", "/k.pem"]);
     }

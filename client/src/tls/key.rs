@@ -5,14 +5,19 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, P
 use super::material::Material;
 use super::pem::{self, Kind};
 use crate::auth::Secret;
+use crate::files::Files;
 
 /// Reads a key: the first in the text.
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(super) fn read(material: &Material, password: Option<&Secret>) -> Result<PrivateKeyDer<'static>, String> {
+pub(super) fn read(
+    material: &Material,
+    files: &Files,
+    password: Option<&Secret>,
+) -> Result<PrivateKeyDer<'static>, String> {
     let name = material.name();
-    let sections = pem::sections(&material.read()?).map_err(|fault| format!("{name}: {fault}"))?;
+    let sections = pem::sections(material.contents(files)?).map_err(|fault| format!("{name}: {fault}"))?;
     let Some(section) = sections.into_iter().find(|section| section.kind != Kind::Certificate) else {
         return Err(format!("there is no key in {name}: it is to have a PRIVATE KEY section"));
     };
@@ -53,8 +58,13 @@ impl PrivateKey {
         self.material.name()
     }
 
-    pub(crate) fn load(&self) -> Result<PrivateKeyDer<'static>, String> {
-        read(&self.material, self.password.as_ref())
+    /// The file that it is in, if it is in one.
+    pub(crate) fn path(&self) -> Option<&std::path::Path> {
+        self.material.path()
+    }
+
+    pub(crate) fn load(&self, files: &Files) -> Result<PrivateKeyDer<'static>, String> {
+        read(&self.material, files, self.password.as_ref())
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`Tls`]: whom the client trusts, which certificate it shows, and how both are kept fresh.
 
 mod explain;
+mod fresh;
 mod identity;
 mod key;
 mod material;
@@ -11,20 +12,21 @@ mod verifier;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 
 pub(crate) use self::explain::{explain, explain_late};
+pub(crate) use self::fresh::FreshTls;
 use self::identity::Identity;
 #[cfg(feature = "oidc")]
 pub(crate) use self::key::PrivateKey;
-use self::material::{Material, Stamps};
+use self::material::Material;
 pub(crate) use self::provider::provider;
 use self::roots::Roots;
 use self::verifier::Verifier;
 use crate::auth::Secret;
+use crate::files::Files;
 
 /// How to speak TLS: which issuers are trusted, and which certificate the client shows.
 ///
@@ -43,6 +45,10 @@ use crate::auth::Secret;
 /// Issuers and certificates are read by [`connect`](crate::KafkaBuilder::connect), which fails if they are wrong. Files
 /// that change are read again before the next connection is made, so that certificates can be renewed under a running
 /// client; while the new ones cannot be read, the old ones are used and a warning is logged.
+///
+/// A file is read on a thread of its own, up to 16 MiB of it. One on a volume that hangs costs the process this one
+/// thread, and holds up neither a runtime nor its end; what waits for it does so no longer than
+/// [`connect_timeout`](crate::KafkaBuilder::connect_timeout).
 ///
 /// For what there is no setting for, give [`KafkaBuilder::tls`](crate::KafkaBuilder::tls) a
 /// [`rustls::ClientConfig`]. It has its own issuers and certificates: of the setters here only
@@ -208,111 +214,26 @@ impl Settings {
         self.roots.materials.iter().chain(self.identity.iter().flat_map(Identity::materials))
     }
 
-    fn stamps(&self) -> Stamps {
-        Stamps::of(self.materials())
+    /// Whether to make a configuration takes long: of files, and of encrypted keys.
+    fn takes_long(&self) -> bool {
+        self.key_password.is_some() || self.roots.are_native() || self.materials().any(|one| one.path().is_some())
     }
 
-    fn config(&self) -> Result<ClientConfig, String> {
+    fn config(&self, files: &Files) -> Result<ClientConfig, String> {
         let provider = provider()?;
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|why| format!("the cryptography provider has no version of TLS ({why})"))?;
-        let verifier = Verifier::new(self.roots.load()?, provider, self.accepts_any_name)?;
+        let verifier = Verifier::new(self.roots.load(files)?, provider, self.accepts_any_name)?;
         // "Dangerous" is what rustls calls a verifier that it has not made itself.
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         match &self.identity {
             None => Ok(builder.with_no_client_auth()),
             Some(identity) => {
-                let (chain, key) = identity.load(self.key_password.as_ref())?;
+                let (chain, key) = identity.load(files, self.key_password.as_ref())?;
                 let wrong = |why| format!("the client's certificate and key cannot be used ({why})");
                 builder.with_client_auth_cert(chain, key).map_err(wrong)
             }
         }
     }
-}
-
-/// The TLS of a connected handle, which reads changed files again.
-#[derive(Clone)]
-pub(crate) struct FreshTls {
-    tls: Tls,
-    current: Arc<Mutex<Current>>,
-}
-
-/// What is spoken with.
-struct Current {
-    config: Arc<ClientConfig>,
-    /// Those of the files that it was read from.
-    stamps: Stamps,
-    /// Whether what is in the files now cannot be used.
-    is_failing: bool,
-}
-
-impl FreshTls {
-    /// # Errors
-    /// Which issuer, certificate, key or name is wrong, in words.
-    pub(crate) fn new(tls: Tls) -> Result<Self, String> {
-        if let Some(name) = &tls.server_name {
-            server_name(name)?;
-        }
-        // The stamps first: what changes while it is read is then read once more.
-        let (config, stamps) = match &tls.source {
-            Source::Config(_, Some(setter)) => {
-                return Err(format!(
-                    "{setter} was called on a Tls that is made from a rustls::ClientConfig, which has settings of its \
-                     own: set it there, or begin with Tls::new"
-                ));
-            }
-            Source::Config(config, None) => (config.clone(), Stamps::default()),
-            Source::Settings(settings) => {
-                let stamps = settings.stamps();
-                (Arc::new(settings.config()?), stamps)
-            }
-        };
-        Ok(Self { tls, current: Arc::new(Mutex::new(Current { config, stamps, is_failing: false })) })
-    }
-
-    /// Whether there are files to be looked at, which may lie on a disk that takes its time.
-    pub(crate) fn is_on_disk(&self) -> bool {
-        match &self.tls.source {
-            Source::Config(..) => false,
-            Source::Settings(settings) => settings.materials().any(Material::is_file),
-        }
-    }
-
-    /// What to speak with now. Not to be called where others wait, if it [is on disk](Self::is_on_disk).
-    pub(crate) fn config(&self) -> Arc<ClientConfig> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Source::Settings(settings) = &self.tls.source {
-            let stamps = settings.stamps();
-            if stamps != current.stamps {
-                match settings.config() {
-                    Ok(config) => {
-                        tracing::info!("read the certificates of TLS again");
-                        *current = Current { config: Arc::new(config), stamps, is_failing: false };
-                    }
-                    // One line until it succeeds, and not one for each new connection.
-                    Err(why) if current.is_failing => tracing::debug!(%why, "kept the old certificates of TLS"),
-                    Err(why) => {
-                        tracing::warn!(%why, "kept the old certificates of TLS; they are looked at again and again");
-                        current.is_failing = true;
-                    }
-                }
-            }
-        }
-        current.config.clone()
-    }
-
-    /// The name that the certificate of the broker at `host` must be for.
-    ///
-    /// # Errors
-    /// It is no name for a certificate.
-    pub(crate) fn name_of(&self, host: &str) -> Result<ServerName<'static>, String> {
-        server_name(self.tls.server_name.as_deref().unwrap_or(host))
-    }
-}
-
-/// A name as certificates have it: a name that ends in a dot is found by DNS and stands in no certificate.
-fn server_name(name: &str) -> Result<ServerName<'static>, String> {
-    let without_dot = name.strip_suffix('.').unwrap_or(name);
-    ServerName::try_from(without_dot.to_owned()).map_err(|_| format!("'{name}' is no name for a certificate"))
 }

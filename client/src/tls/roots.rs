@@ -5,6 +5,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::material::Material;
 use super::pem;
+use crate::files::Files;
 
 /// Where the trusted issuers are found.
 #[derive(Clone, Debug, Default)]
@@ -24,12 +25,13 @@ pub(super) struct Trusted {
 }
 
 impl Roots {
-    pub(super) fn load(&self) -> Result<Trusted, String> {
+    pub(super) fn load(&self, files: &Files) -> Result<Trusted, String> {
         let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
         for material in &self.materials {
             let name = material.name();
             let before = roots.len();
-            let certificates = pem::certificates(&material.read()?).map_err(|fault| format!("{name}: {fault}"))?;
+            let certificates =
+                pem::certificates(material.contents(files)?).map_err(|fault| format!("{name}: {fault}"))?;
             for certificate in certificates {
                 named.push(certificate.clone());
                 roots.add(certificate).map_err(|why| format!("a certificate in {name} cannot be read ({why})"))?;
@@ -48,6 +50,14 @@ impl Roots {
                 .to_owned());
         }
         Ok(Trusted { roots, named })
+    }
+
+    /// Whether the operating system's issuers may be among them, which are read from its disk.
+    pub(super) fn are_native(&self) -> bool {
+        #[cfg(feature = "native-roots")]
+        return self.with_native || self.materials.is_empty();
+        #[cfg(not(feature = "native-roots"))]
+        false
     }
 
     /// Adds the issuers that everybody knows, where they are asked for, or nothing else is.

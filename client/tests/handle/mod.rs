@@ -10,6 +10,8 @@ mod connect;
 mod connection;
 mod dialling;
 mod endings;
+#[cfg(all(feature = "tls", unix))]
+mod files;
 mod frozen;
 mod hanging;
 mod hooks;

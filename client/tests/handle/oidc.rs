@@ -158,7 +158,7 @@ async fn works(builder: KafkaBuilder) -> Kafka {
     kafka
 }
 
-async fn fails(oidc: Oidc) -> KrafkaError {
+pub(super) async fn fails(oidc: Oidc) -> KrafkaError {
     let fake = issuing();
     at_noon(&fake).sasl_oauthbearer(oidc).connect().await.expect_err("there is no token")
 }

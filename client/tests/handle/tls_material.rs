@@ -5,7 +5,7 @@ use krafka::{Kafka, KrafkaError, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa};
 
 use super::assert_says;
-use super::tls::{Authority, Certified, Folder, accepted, behind_tls, host, key, refused, trusting};
+use super::tls::{Authority, Certified, accepted, host, key, refused, trusting};
 
 /// The same key three times, encrypted by openssl with the password "swordfish": by PBES1 of PKCS #12 and of PKCS #5
 /// (`-v1`), and in the form of before PKCS #8.
@@ -144,28 +144,6 @@ async fn without_a_truststore_the_issuers_that_everybody_knows_are_trusted() {
     let error =
         builder.bootstrap_timeout(std::time::Duration::from_millis(1)).connect().await.expect_err("nobody is a");
     assert!(error.is_retriable(), "the settings are good: {error:?}");
-}
-
-/// A volume that hangs takes a thread of its own with it, and not the one that everything else runs on.
-///
-/// On a real clock: a paused one stands still while a thread is busy.
-#[cfg(unix)]
-#[tokio::test]
-async fn files_that_hang_hold_up_nobody() {
-    let (authority, folder) = (Authority::new(), Folder::new("hanging"));
-    let roots = folder.write("ca.pem", &authority.pem);
-    let (_fake, builder) = behind_tls(authority.issue(&host()).server(None));
-    let builder = builder.connect_timeout(std::time::Duration::from_millis(300));
-    let kafka = builder.tls(Tls::new().roots_file(&roots)).connect().await.expect("it is trusted");
-
-    // Whoever opens a pipe to read from it waits until somebody writes.
-    std::fs::remove_file(&roots).expect("it is ours");
-    assert!(std::process::Command::new("mkfifo").arg(&roots).status().expect("it is there").success());
-    let error = kafka.broker_connection(1).await.map(drop).expect_err("the file hangs");
-
-    assert_says(&error, &["no end of the TLS handshake within 300ms"]);
-    // Lets the thread go, so that the runtime can end.
-    std::fs::write(&roots, &authority.pem).expect("it is read");
 }
 
 /// A configuration that is brought along has settings of its own: ours beside it would be passed over.

@@ -1,7 +1,7 @@
 //! [`Assertion`]: a signed token (JWT) that says who the client is, made here or by somebody else.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -9,11 +9,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 use serde_json::{Map, Value, json};
-use zeroize::Zeroizing;
 
 use super::der;
 use crate::auth::Secret;
 use crate::environment::Environment;
+use crate::files::{Files, shown};
 use crate::tls::PrivateKey;
 
 /// How long an assertion is good for. Java: `sasl.oauthbearer.assertion.claim.exp.seconds`.
@@ -210,29 +210,37 @@ impl Assertion {
         self
     }
 
-    /// The token.
-    pub(super) fn write(&self, environment: &Environment) -> Result<Secret, String> {
+    /// The file that it is in, or its key, if one is.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Text(_) => None,
+            Source::File(path) => Some(path),
+            Source::Signed(signed) => signed.key.path(),
+        }
+    }
+
+    /// The token, of what was read.
+    pub(super) fn write(&self, files: &Files, environment: &Environment) -> Result<Secret, String> {
         match &self.source {
             Source::Text(token) => Ok(token.clone()),
             Source::File(path) => {
-                let name = path.display();
-                let text = std::fs::read_to_string(path).map(Zeroizing::new);
-                let text = text.map_err(|why| format!("'{name}' cannot be read ({why})"))?;
-                match text.trim() {
-                    "" => Err(format!("'{name}' is empty")),
-                    token => Ok(Secret::new(token)),
+                let text = std::str::from_utf8(files.get(path)?);
+                match text.map(str::trim) {
+                    Err(_) => Err(format!("{} is no text", shown(path))),
+                    Ok("") => Err(format!("{} is empty", shown(path))),
+                    Ok(token) => Ok(Secret::new(token)),
                 }
             }
             Source::Signed(signed) => {
-                signed.write(environment.clock().now(), || environment.nonces().draw()).map(Secret::new)
+                signed.write(files, environment.clock().now(), || environment.nonces().draw()).map(Secret::new)
             }
         }
     }
 }
 
 impl Signed {
-    fn write(&self, now: SystemTime, id: impl FnOnce() -> String) -> Result<String, String> {
-        let key = self.key.load()?;
+    fn write(&self, files: &Files, now: SystemTime, id: impl FnOnce() -> String) -> Result<String, String> {
+        let key = self.key.load(files)?;
         let key: PrivateKeyDer<'static> = key;
         let provider = crate::tls::provider()?;
         let key = provider.key_provider.load_private_key(key);
@@ -279,7 +287,7 @@ impl Signed {
 impl fmt::Debug for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::File(path) => f.debug_tuple("File").field(path).finish(),
+            Source::File(path) => f.debug_tuple("File").field(&format_args!("{}", shown(path))).finish(),
             Source::Text(text) => f.debug_tuple("Text").field(text).finish(),
             Source::Signed(signed) => {
                 let mut shown = f.debug_struct("Signed");

@@ -15,8 +15,10 @@ mod endpoint;
 mod form;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::OnceCell;
 
 pub use self::assertion::{Assertion, AssertionAlgorithm};
 use self::endpoint::Endpoint;
@@ -24,6 +26,7 @@ use self::form::Form;
 use super::{BearerToken, ProvidingToken, Secret, TokenError, TokenProvider};
 use crate::environment::Environment;
 use crate::error::KrafkaError;
+use crate::files::Files;
 use crate::tls::{FreshTls, Tls};
 
 /// Gets bearer tokens from an OAuth 2.0 or OpenID Connect token endpoint, for
@@ -49,7 +52,7 @@ use crate::tls::{FreshTls, Tls};
 pub struct Oidc {
     settings: Settings,
     /// What the settings are made into when the first token is asked for.
-    ready: Arc<OnceLock<Result<Ready, KrafkaError>>>,
+    ready: Arc<OnceCell<Ready>>,
 }
 
 #[derive(Clone)]
@@ -183,15 +186,15 @@ impl Oidc {
         self.ready = Arc::default();
         self
     }
-
-    /// What is wrong with the settings is wrong for ever.
-    fn ready(&self) -> Result<&Ready, KrafkaError> {
-        self.ready.get_or_init(|| self.settings.ready()).as_ref().map_err(Clone::clone)
-    }
 }
 
 impl Settings {
-    fn ready(&self) -> Result<Ready, KrafkaError> {
+    /// How long files may take: what is left of the whole time is for the request.
+    fn patience(&self) -> Duration {
+        self.timeout / 2
+    }
+
+    async fn ready(&self) -> Result<Ready, KrafkaError> {
         let wrong = |why: String| KrafkaError::config(format!("the token endpoint: {why}"));
         let endpoint = Endpoint::parse(&self.token_url).map_err(wrong)?;
         let tls = match &self.tls {
@@ -202,12 +205,18 @@ impl Settings {
         if tls.is_none() {
             tracing::warn!(endpoint = %endpoint, "secrets and tokens go to and fro in plain text: use https");
         }
-        let tls = tls.map(FreshTls::new).transpose().map_err(|why| wrong(format!("tls: {why}")))?;
+        let tls = match tls {
+            None => None,
+            Some(tls) => {
+                let fresh = FreshTls::new(tls, self.patience()).await;
+                Some(fresh.map_err(|why| wrong(format!("tls: {why}")))?)
+            }
+        };
         Ok(Ready { endpoint, tls })
     }
 
     /// The request's body, and the header that says who the client is, if one does.
-    fn request(&self) -> Result<(Form, Option<Secret>), KrafkaError> {
+    async fn request(&self) -> Result<(Form, Option<Secret>), KrafkaError> {
         let mut form = Form::new();
         let mut authorization = None;
         match &self.grant {
@@ -219,11 +228,11 @@ impl Settings {
                 form.add("grant_type", "client_credentials");
                 form.add("client_id", client_id);
                 form.add("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
-                form.add("client_assertion", self.write(assertion)?.expose());
+                form.add("client_assertion", self.write(assertion).await?.expose());
             }
             Grant::JwtBearer { assertion } => {
                 form.add("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
-                form.add("assertion", self.write(assertion)?.expose());
+                form.add("assertion", self.write(assertion).await?.expose());
             }
         }
         if let Some(scope) = &self.scope {
@@ -235,9 +244,10 @@ impl Settings {
         Ok((form, authorization))
     }
 
-    fn write(&self, assertion: &Assertion) -> Result<Secret, KrafkaError> {
+    async fn write(&self, assertion: &Assertion) -> Result<Secret, KrafkaError> {
         let wrong = |why| KrafkaError::config(format!("the assertion for the token endpoint: {why}"));
-        assertion.write(&self.environment).map_err(wrong)
+        let files = Files::read(assertion.path(), self.patience()).await.map_err(wrong)?;
+        assertion.write(&files, &self.environment).map_err(wrong)
     }
 }
 
@@ -245,8 +255,8 @@ impl TokenProvider for Oidc {
     fn token(&self) -> ProvidingToken<'_> {
         Box::pin(async {
             let Settings { environment, timeout, extensions, .. } = &self.settings;
-            let ready = self.ready()?;
-            let (form, authorization) = self.settings.request()?;
+            let ready = self.ready.get_or_try_init(|| self.settings.ready()).await?;
+            let (form, authorization) = self.settings.request().await?;
             let request = driver::Request { endpoint: &ready.endpoint, tls: ready.tls.as_ref(), form, authorization };
             let (status, body) = driver::post(request, environment, *timeout).await?;
             let granted = answer::read(&ready.endpoint, status, &body)?;
@@ -264,8 +274,8 @@ impl TokenProvider for Oidc {
     }
 
     fn name(&self) -> String {
-        match self.ready() {
-            Ok(ready) => format!("the token endpoint {}", ready.endpoint),
+        match Endpoint::parse(&self.settings.token_url) {
+            Ok(endpoint) => format!("the token endpoint {endpoint}"),
             Err(_) => "the token endpoint".to_owned(),
         }
     }

@@ -26,7 +26,7 @@ fn environment() -> Environment {
 }
 
 fn written(assertion: &Assertion) -> Result<String, String> {
-    assertion.write(&environment()).map(|token| token.expose().to_owned())
+    assertion.write(&Files::default(), &environment()).map(|token| token.expose().to_owned())
 }
 
 /// The header, the claims, the signature, and what was signed.

@@ -1,0 +1,156 @@
+//! [`FreshTls`]: the TLS of a connected handle, which reads changed files again.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use super::{Settings, Source, Tls};
+use crate::files::{Files, Fingerprint};
+
+/// The TLS of a connected handle, which reads changed files again.
+#[derive(Clone)]
+pub(crate) struct FreshTls {
+    tls: Tls,
+    /// How long files may take, where there is nothing else to go on with.
+    patience: Duration,
+    current: Arc<Mutex<Current>>,
+}
+
+/// What is spoken with.
+struct Current {
+    config: Arc<ClientConfig>,
+    /// That of the files that it was read from.
+    fingerprint: Fingerprint,
+    /// Whether what is in the files now cannot be used.
+    is_failing: bool,
+    /// Whether the files were not read in time.
+    is_hung: bool,
+}
+
+/// Where there are old certificates, new ones are waited for no longer than for this part of what connecting may take:
+/// the rest is for connecting.
+const PART_FOR_FILES: u32 = 4;
+
+impl FreshTls {
+    /// # Errors
+    /// Which issuer, certificate, key or name is wrong, in words, or which file was not read within `patience`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the reading to itself.
+    pub(crate) async fn new(tls: Tls, patience: Duration) -> Result<Self, String> {
+        if let Some(name) = &tls.server_name {
+            server_name(name)?;
+        }
+        let (config, fingerprint) = match &tls.source {
+            Source::Config(_, Some(setter)) => {
+                return Err(format!(
+                    "{setter} was called on a Tls that is made from a rustls::ClientConfig, which has settings of its \
+                     own: set it there, or begin with Tls::new"
+                ));
+            }
+            Source::Config(config, None) => (config.clone(), Fingerprint::default()),
+            Source::Settings(settings) => {
+                let files = Files::read(settings.paths(), patience).await?;
+                let fingerprint = files.fingerprint();
+                (Arc::new(config_of(settings, files).await?), fingerprint)
+            }
+        };
+        let current = Current { config, fingerprint, is_failing: false, is_hung: false };
+        Ok(Self { tls, patience, current: Arc::new(Mutex::new(current)) })
+    }
+
+    /// What to speak with now: of files that have changed, what is in them, if that can be used and is read in time.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the reading to itself.
+    pub(crate) async fn config(&self) -> Arc<ClientConfig> {
+        if let Source::Settings(settings) = &self.tls.source
+            && settings.paths().next().is_some()
+            // Nobody waits again for the file that somebody waited for in vain.
+            && !(self.current().is_hung && Files::are_read(settings.paths()))
+        {
+            match Files::read(settings.paths(), self.patience / PART_FOR_FILES).await {
+                Ok(files) => self.renew(settings, files).await,
+                Err(why) => {
+                    self.current().is_hung = true;
+                    self.keep(&why);
+                }
+            }
+        }
+        self.current().config.clone()
+    }
+
+    async fn renew(&self, settings: &Settings, files: Files) {
+        let fingerprint = files.fingerprint();
+        {
+            let mut current = self.current();
+            current.is_hung = false;
+            if fingerprint == current.fingerprint {
+                current.is_failing = false;
+                return;
+            }
+        }
+        match config_of(settings, files).await {
+            Ok(config) => {
+                let fresh = Current { config: Arc::new(config), fingerprint, is_failing: false, is_hung: false };
+                let mut current = self.current();
+                // Several connections may have come to it at the same time.
+                if fresh.fingerprint != current.fingerprint {
+                    tracing::info!("read the certificates of TLS again");
+                    *current = fresh;
+                }
+            }
+            Err(why) => self.keep(&why),
+        }
+    }
+
+    /// One line until it succeeds, and not one for each new connection.
+    fn keep(&self, why: &str) {
+        if std::mem::replace(&mut self.current().is_failing, true) {
+            tracing::debug!(%why, "kept the old certificates of TLS");
+        } else {
+            tracing::warn!(%why, "kept the old certificates of TLS; they are looked at again and again");
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name that the certificate of the broker at `host` must be for.
+    ///
+    /// # Errors
+    /// It is no name for a certificate.
+    pub(crate) fn name_of(&self, host: &str) -> Result<ServerName<'static>, String> {
+        server_name(self.tls.server_name.as_deref().unwrap_or(host))
+    }
+}
+
+impl Settings {
+    /// The files that they are in.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.materials().filter_map(super::Material::path)
+    }
+}
+
+/// Makes a configuration of what was read. What takes long, such as to decrypt a key, does so where nobody waits.
+async fn config_of(settings: &Settings, files: Files) -> Result<ClientConfig, String> {
+    if !settings.takes_long() {
+        return settings.config(&files);
+    }
+    let settings = settings.clone();
+    // What is logged there goes where the caller's lines go.
+    let log = tracing::dispatcher::get_default(Clone::clone);
+    let make = move || tracing::dispatcher::with_default(&log, || settings.config(&files));
+    tokio::task::spawn_blocking(make).await.map_err(io::Error::other).map_err(|why| why.to_string())?
+}
+
+/// A name as certificates have it: a name that ends in a dot is found by DNS and stands in no certificate.
+fn server_name(name: &str) -> Result<ServerName<'static>, String> {
+    let without_dot = name.strip_suffix('.').unwrap_or(name);
+    ServerName::try_from(without_dot.to_owned()).map_err(|_| format!("'{name}' is no name for a certificate"))
+}
