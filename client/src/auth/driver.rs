@@ -187,3 +187,23 @@ impl std::error::Error for Told {
         self.0.source()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AU-10: the task lives in the runtime of whoever asked first, which may end before the handle.
+    #[test]
+    fn a_task_that_ended_with_its_runtime_is_started_anew() {
+        let provider = Arc::new(BearerToken::new("t"));
+        let shared = Shared::tokens(provider, Duration::from_secs(1), &Environment::default());
+        let first = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let second = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        first.block_on(shared.get()).expect("a token");
+        drop(first);
+
+        let given = second.block_on(shared.get()).expect("a token all the same");
+
+        assert_eq!((given.number, given.is_new), (1, true), "it was brought by a new task");
+    }
+}

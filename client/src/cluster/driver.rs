@@ -245,3 +245,33 @@ impl Asking {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the view does when a coordinator could not be asked for.
+    fn after(error: KrafkaError) -> Option<Action> {
+        let rules = Rules {
+            bootstrap: vec![Node { id: -1, host: "kafka".into(), port: 9092, rack: None }],
+            max_age: Duration::from_secs(300),
+            recovery: super::super::MetadataRecoveryStrategy::Rebootstrap,
+            rebootstrap_trigger: Duration::from_secs(300),
+            seed: 1,
+        };
+        let refresher = Refresher::new(rules, Arc::new(Registry::new("me".into())));
+        let mut view = View { refresher, coordinators: Coordinators::new(1), cluster_id: None };
+        let key = (crate::cluster::CoordinatorKind::Group, Str::from_static("g"));
+        view.handle(coordinators::Input::Answered { key, result: Err(error) }.into(), drive::now());
+        view.poll(drive::now())
+    }
+
+    /// CB-20: a broker that cannot be asked may be gone; one that there was no room for a connection to was not asked.
+    #[tokio::test(start_paused = true)]
+    async fn only_a_broker_that_was_asked_casts_doubt_on_the_others() {
+        let unanswered = after(KrafkaError::timeout("no answer"));
+        assert!(matches!(unanswered, Some(Action::Refresher(refresher::Action::Fetch { .. }))));
+
+        assert!(after(no_room("opening a connection", "all 1 are in use".to_owned())).is_none());
+    }
+}

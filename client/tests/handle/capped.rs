@@ -332,3 +332,68 @@ async fn a_consumer_that_borrows_its_connection_hears_of_records_soon() {
         assert!(late < Duration::from_millis(60), "{late:?} after it was written");
     }
 }
+
+/// CB-20: a user's own connection is the user's, and where it is the only one that may be, nobody else is asked as long
+/// as it is busy. That is no failure of any broker, and no reason to begin again or to look for a coordinator.
+#[tokio::test(start_paused = true)]
+async fn to_wait_in_vain_for_room_says_nothing_of_the_brokers() {
+    for nodes in [1, 3] {
+        let fake = FakeCluster::builder().nodes(nodes).topic("orders", 1).start_on_pipes();
+        let builder =
+            client(&fake).max_connections(1).metadata_max_age(5 * SECOND).metadata_recovery_rebootstrap_trigger(SECOND);
+        let kafka = builder.connect().await.expect("it is up");
+        let consumer = kafka.consumer("g").build().await.expect("valid");
+        consumer.subscribe(&["orders"]).await.expect("subscribed");
+        while consumer.assignment().is_empty() {
+            consumer.poll(SECOND).await.expect("a cap is no error");
+        }
+        let found = fake.history().count(ApiKey::FindCoordinator);
+        let (own, admin) = (kafka.broker_connection(1).await.expect("it gets its turn"), kafka.admin());
+        fake.when(ApiKey::DescribeCluster).delay(25 * SECOND);
+
+        let (call, asked, polled) = tokio::join!(
+            own.call(DescribeClusterRequest::default()),
+            admin.describe_topics(["unheard-of"]),
+            consumer.poll(25 * SECOND)
+        );
+
+        call.expect("an answer");
+        asked.expect("an answer, when there is room");
+        polled.expect("a cap is no error");
+        let metadata = kafka.metrics().metadata;
+        assert_eq!((metadata.failures, metadata.rebootstraps), (0, 0), "{nodes} nodes");
+        consumer.poll(5 * SECOND).await.expect("a cap is no error");
+        assert_eq!(
+            fake.history().count(ApiKey::FindCoordinator),
+            found,
+            "{nodes} nodes: the coordinator is where it was"
+        );
+        assert_eq!(consumer.assignment().len(), 1, "{nodes} nodes");
+    }
+}
+
+/// CB-20: a join that is taken back again and again for others has its time once, not once for each turn.
+#[tokio::test(start_paused = true)]
+async fn a_join_that_is_spared_has_its_time_once() {
+    let fake = FakeCluster::builder().nodes(2).topic("orders", 1).start_on_pipes();
+    fake.move_coordinator("g", 1);
+    let kafka = client(&fake).max_connections(1).request_timeout(5 * SECOND).connect().await.expect("it is up");
+    let hanging = fake.when(ApiKey::JoinGroup).forever().silence();
+    let consumer = kafka.consumer("g").max_poll_interval(5 * SECOND).build().await.expect("valid");
+    consumer.subscribe(&["orders"]).await.expect("subscribed");
+    let others = tokio::spawn(async move {
+        loop {
+            let _ = kafka.admin().describe_cluster().await;
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+
+    consumer.poll(9 * SECOND).await.expect("a cap is no error");
+    let (joins, found) = (hanging.hits(), fake.history().count(ApiKey::FindCoordinator));
+    consumer.poll(8 * SECOND).await.expect("a cap is no error");
+    others.abort();
+
+    assert!(joins > 2, "{joins} joins: it is not spared");
+    // A join that had no answer in ten seconds has the coordinator looked for again.
+    assert_eq!((found, fake.history().count(ApiKey::FindCoordinator)), (1, 2));
+}

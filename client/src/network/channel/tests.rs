@@ -386,6 +386,47 @@ fn an_idle_connection_closes() {
     });
 }
 
+/// What has no answer counts as use, too: a producer without acknowledgements sends nothing else.
+#[test]
+fn what_is_not_answered_keeps_a_connection_from_being_idle() {
+    channel(|script| {
+        script.at(IDLE - SECOND).input(tell(1, "a"));
+        assert_eq!(script.actions(), [Action::Write("a")]);
+        script.after(10 * SECOND).input(Input::Written);
+        assert_eq!(script.actions(), [Action::Sent("a")]);
+
+        assert_eq!(script.deadline(), Some(2 * IDLE + 9 * SECOND));
+    });
+}
+
+/// Who gave up while the broker had asked for silence was there a moment ago, and may come again.
+#[test]
+fn who_gives_up_in_a_silence_keeps_a_connection_from_being_idle() {
+    channel(|script| {
+        script.at(IDLE - SECOND).input(Input::Throttled(10 * SECOND)).input(ask(1, "-a"));
+        assert_eq!(script.actions(), []);
+
+        script.at(IDLE + 9 * SECOND);
+        assert_eq!(script.actions(), []);
+
+        assert_eq!(script.deadline(), Some(2 * IDLE + 9 * SECOND));
+    });
+}
+
+/// CB-31: to close a client once more does not give the brokers more time.
+#[test]
+fn closing_twice_is_no_longer_than_closing_once() {
+    channel(|script| {
+        script.input(ask(1, "a")).input(Input::Leaving);
+        script.after(CLOSE_PATIENCE / 2).input(Input::Leaving);
+        script.actions();
+
+        script.at(CLOSE_PATIENCE);
+
+        assert_eq!(script.actions(), [failed("a", Failure::Left), Action::Close(Failure::Left)]);
+    });
+}
+
 /// TH-04: a new connection in its place would evade the broker's quota.
 #[test]
 fn a_muted_connection_is_not_idle() {
