@@ -11,7 +11,7 @@ test:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy -p krafka --no-default-features -- -D warnings
+    cargo clippy -p krafka --lib --no-default-features -- -D warnings
     cargo test -p krafka --test tidy
 
 # The documentation, with broken links as errors.
