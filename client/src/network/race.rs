@@ -86,6 +86,12 @@ fn all_failed(mut failures: Vec<(SocketAddr, io::Error)>) -> io::Error {
     }
 }
 
+/// The failure of the one address that a name led to.
+#[cold]
+pub(super) fn failed_at(address: SocketAddr, why: io::Error) -> io::Error {
+    io::Error::new(why.kind(), AllFailed { told: format!("{address}: {why}"), last: why })
+}
+
 /// What became of each address, and the last failure.
 #[derive(Debug)]
 struct AllFailed {

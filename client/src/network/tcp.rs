@@ -1,13 +1,13 @@
 //! [`TcpConnect`]: connects by TCP, resolving names at each call.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, lookup_host};
 
-use super::race::race;
+use super::race::{failed_at, race};
 use crate::environment::{Connect, Connecting, Stream};
 
 /// Idle time after which the kernel asks a silent peer whether it is still there. It also keeps an idle connection in
@@ -52,7 +52,13 @@ impl Connect for TcpConnect {
 /// A socket as the client wants it.
 async fn open(host: &str, port: u16, dead: usize) -> io::Result<TcpStream> {
     let addresses: Vec<_> = lookup_host((host, port)).await.map_err(|why| unresolved(&why))?.collect();
-    let stream = race(addresses, dead, TcpStream::connect::<SocketAddr>).await?;
+    // Where a name led is what its reader needs; who gave an address knows it.
+    let only = addresses.first().copied().filter(|_| addresses.len() == 1 && host.parse::<IpAddr>().is_err());
+    let raced = race(addresses, dead, TcpStream::connect::<SocketAddr>).await;
+    let stream = raced.map_err(|why| match only {
+        Some(address) => failed_at(address, why),
+        None => why,
+    })?;
     prepare(&stream)?;
     Ok(stream)
 }
@@ -82,6 +88,19 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_failure_tells_where_the_name_led() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        drop(listener);
+
+        let of_name = open("localhost", port, 0).await.expect_err("nothing listens").to_string();
+        let of_address = open("127.0.0.1", port, 0).await.expect_err("nothing listens").to_string();
+
+        assert!(of_name.contains(&format!("127.0.0.1:{port}: ")), "{of_name}");
+        assert!(!of_address.contains("127.0.0.1"), "{of_address}");
+    }
 
     /// NET-09: the kernel notices, too, and not after the eleven minutes and the quarter of an hour that are its own.
     #[tokio::test]
