@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
@@ -27,13 +27,24 @@ pub(super) struct Shared<T> {
     asking: Asking<T>,
     /// The way to the task, which starts with the first who wants a token and ends with the handle, or with the runtime
     /// that it was started in: then the next starts another.
-    inputs: Mutex<Option<mpsc::UnboundedSender<Inputs<T>>>>,
+    way: Mutex<Way<T>>,
+}
+
+/// The way to the task.
+enum Way<T> {
+    Open(mpsc::UnboundedSender<Inputs<T>>),
+    /// There is no task: whoever wants something starts one.
+    None,
+    /// The handle was closed.
+    Closed,
 }
 
 /// Who is asked for what.
 #[derive(Clone)]
 struct Asking<T> {
     ask: Arc<dyn Fn() -> Asked<T> + Send + Sync>,
+    /// Whom, in words.
+    whom: Arc<str>,
     /// How long the provider may take: whoever waits for it waits no longer than for a connection.
     patience: Duration,
     kind: KindOf<T>,
@@ -52,12 +63,13 @@ struct KindOf<T> {
 
 impl Shared<BearerToken> {
     pub(super) fn tokens(provider: Arc<dyn TokenProvider>, patience: Duration, environment: &Environment) -> Self {
+        let whom = provider.name();
         let ask = move || -> Asked<BearerToken> {
             let provider = provider.clone();
             Box::pin(async move { provider.token().await })
         };
         let kind = KindOf { what: "bearer token", fault: BearerToken::fault, end: BearerToken::end };
-        Self::new(ask, kind, patience, environment)
+        Self::new(ask, &whom, kind, patience, environment)
     }
 }
 
@@ -73,26 +85,33 @@ impl Shared<AwsCredentials> {
         };
         let fault = |keys: &AwsCredentials| keys.fault().map(str::to_owned);
         let kind = KindOf { what: "set of AWS credentials", fault, end: AwsCredentials::end };
-        Self::new(ask, kind, patience, environment)
+        Self::new(ask, AWS, kind, patience, environment)
     }
 }
+
+/// Who brings the keys of AWS.
+pub(super) const AWS: &str = "the provider of AWS credentials";
 
 impl<T: Clone + Send + 'static> Shared<T> {
     fn new(
         ask: impl Fn() -> Asked<T> + Send + Sync + 'static,
+        whom: &str,
         kind: KindOf<T>,
         patience: Duration,
         environment: &Environment,
     ) -> Self {
         let (wall_clock, seed) = (environment.clock(), environment.seed());
-        Self { asking: Asking { ask: Arc::new(ask), patience, kind, wall_clock, seed }, inputs: Mutex::default() }
+        Self {
+            asking: Asking { ask: Arc::new(ask), whom: whom.into(), patience, kind, wall_clock, seed },
+            way: Mutex::new(Way::None),
+        }
     }
 
     /// The one that there is, or a new one.
     pub(super) async fn get(&self) -> Result<Given<T>, KrafkaError> {
         let (waiter, token) = oneshot::channel();
         // A task that ends meanwhile drops the waiter with the input, which then says so.
-        let _ = self.inputs().send(Input::Wanted { waiter });
+        self.tell(Input::Wanted { waiter });
         match token.await {
             Ok(given) => given.map_err(|why| missing(self.asking.kind.what, &why)),
             Err(_) => Err(KrafkaError::closed("the Kafka handle was closed")),
@@ -102,18 +121,33 @@ impl<T: Clone + Send + 'static> Shared<T> {
     /// A broker does not take the one of this number.
     pub(super) fn refused(&self, number: u64) {
         // A task that ends meanwhile has none to drop.
-        let _ = self.inputs().send(Input::Refused { number });
+        self.tell(Input::Refused { number });
     }
 
-    fn inputs(&self) -> mpsc::UnboundedSender<Inputs<T>> {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(inputs) = inputs.as_ref().filter(|inputs| !inputs.is_closed()) {
-            return inputs.clone();
-        }
-        // Each connection attempt puts in one small input at most.
-        let (sender, receiver) = mpsc::unbounded_channel();
-        tokio::spawn(run(self.asking.clone(), receiver));
-        inputs.insert(sender).clone()
+    /// Ends the task: the provider is asked no more.
+    pub(super) fn close(&self) {
+        *self.way() = Way::Closed;
+    }
+
+    fn way(&self) -> MutexGuard<'_, Way<T>> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the task, which is started if there is none. What the input carries fails as it is dropped.
+    fn tell(&self, input: Inputs<T>) {
+        let mut way = self.way();
+        let inputs = match &*way {
+            Way::Closed => return,
+            Way::Open(inputs) if !inputs.is_closed() => inputs.clone(),
+            Way::Open(_) | Way::None => {
+                // Each connection attempt puts in one small input at most.
+                let (inputs, receiver) = mpsc::unbounded_channel();
+                tokio::spawn(run(self.asking.clone(), receiver));
+                *way = Way::Open(inputs.clone());
+                inputs
+            }
+        };
+        let _ = inputs.send(input);
     }
 }
 
@@ -121,7 +155,7 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
     let mut tokens = Tokens::new(asking.seed);
     drive::run(&mut tokens, inputs, |action, work| {
         match action {
-            Action::Fetch => work.start(fetch(asking.clone())),
+            Action::Fetch { is_retry } => work.start(fetch(asking.clone(), is_retry)),
             // A waiter that is gone does not want to know.
             Action::Give { waiter, given } => drop(waiter.send(Ok(given))),
             Action::Refuse { waiter, why } => drop(waiter.send(Err(why))),
@@ -131,9 +165,10 @@ async fn run<T: Clone + Send + 'static>(asking: Asking<T>, inputs: mpsc::Unbound
     .await;
 }
 
-async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
+async fn fetch<T>(asking: Asking<T>, is_retry: bool) -> Inputs<T> {
     let (KindOf { what, fault, end }, patience) = (asking.kind, asking.patience);
-    let late = |_| Err(format!("the provider took longer than {patience:?} (connect_timeout)").into());
+    let whom = asking.whom.clone();
+    let late = |_| Err(format!("{whom} gave no credentials within {patience:?} (connect_timeout): is it slow?").into());
     // The provider is the user's, and this task everybody's.
     let asked = async { caught(|| (asking.ask)()).await.unwrap_or_else(panicked) };
     let judged = |token| fault(&token).map_or(Ok(token), |fault| Err(faulty(what, &fault)));
@@ -141,11 +176,18 @@ async fn fetch<T>(asking: Asking<T>) -> Inputs<T> {
         Ok(token) => {
             let now = asking.wall_clock.now();
             let life = end(&token).map(|end| finite(end.duration_since(now).unwrap_or_default()));
-            tracing::debug!(?life, "got a {what}");
+            match is_retry {
+                true => tracing::info!(?life, "got a {what} again"),
+                false => tracing::debug!(?life, "got a {what}"),
+            }
             Input::Fetched { token, life }
         }
         Err(why) => {
-            tracing::warn!(%why, "got no {what}");
+            // A provider that is down for an hour is one line.
+            match is_retry {
+                true => tracing::debug!(%why, "got no {what}"),
+                false => tracing::warn!(%why, "got no {what}; it is asked for again, ever more slowly"),
+            }
             Input::Failed { why: Arc::new(why) }
         }
     }

@@ -154,7 +154,7 @@ impl Credentials {
         match &self.kind {
             Kind::Plain(_) | Kind::Scram { .. } => "the user",
             Kind::Bearer { name, .. } => name,
-            Kind::MskIam { .. } => "the provider of AWS credentials",
+            Kind::MskIam { .. } => driver::AWS,
         }
     }
 
@@ -213,6 +213,15 @@ impl Credentials {
     pub(crate) fn beginning(self: &Arc<Self>, spelling: Spelling, host: Str) -> Beginning {
         let credentials = self.clone();
         Box::pin(async move { Ok(credentials.begin(spelling, &host).await?.exchange) })
+    }
+
+    /// Asks no provider any more: the client is closed.
+    pub(crate) fn close(&self) {
+        match &self.kind {
+            Kind::Plain(_) | Kind::Scram { .. } => {}
+            Kind::Bearer { tokens, .. } => tokens.close(),
+            Kind::MskIam { keys, .. } => keys.close(),
+        }
     }
 
     /// Says that a broker took this spelling.

@@ -24,7 +24,9 @@ pub type ProvidingToken<'a> = Pin<Box<dyn Future<Output = Result<BearerToken, To
 ///
 /// The client asks for the first token when it makes its first connection, and for the next one when four fifths of a
 /// token's life are over, so that no connection has to wait for it. All connections of a handle share one token and
-/// one request for it. When a request fails, the old token is used as long as it holds.
+/// one request for it. When a request fails, the old token is used as long as it holds, and the provider is left alone
+/// for a second, then for two, four and so on up to 30 (±20 %): who needs a token meanwhile and has none hears the
+/// failure.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};

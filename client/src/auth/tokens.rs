@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   none ──wanted──▶ fetching ──token──▶ held ──⅘ of its life──▶ fetching anew
-//!                       └──failure, and none is held: all who wait hear why──▶ none
+//!    ▲                  └──failure, and none is held: all who wait hear why
+//!    └─────backoff──────┘            and who comes before the backoff is over
 //! ```
 //!
 //! While the next one is fetched, the old one is given to whoever asks. One that a broker refuses is given no more,
@@ -25,7 +26,7 @@ const SPREAD: f64 = 0.05;
 /// One that was brought no longer ago is not asked for anew because it is refused: the next would be the same.
 const NEW: Duration = Duration::from_secs(10);
 
-/// How long to wait after the failure of a request that nobody waits for.
+/// How long a provider that has failed, or brought one that had ended, is left alone.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// What happened.
@@ -54,8 +55,10 @@ pub(super) struct Given<T> {
 /// What to do.
 #[derive(Debug)]
 pub(super) enum Action<T, W, E> {
-    /// Ask the provider.
-    Fetch,
+    /// Ask the provider, who may have failed the last time.
+    Fetch {
+        is_retry: bool,
+    },
     Give {
         waiter: W,
         given: Given<T>,
@@ -72,7 +75,10 @@ pub(super) struct Tokens<T, W, E> {
     /// How many were brought.
     number: u64,
     is_fetching: bool,
+    /// How often in a row it brought nothing that is of use.
     failures: u32,
+    /// Why it brought none the last time, and until when it is left alone.
+    failing: Option<(E, Instant)>,
     /// Connection attempts, of which the pool has one for each of its slots at most.
     waiting: Vec<W>,
     actions: VecDeque<Action<T, W, E>>,
@@ -96,6 +102,7 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
             number: 0,
             is_fetching: false,
             failures: 0,
+            failing: None,
             waiting: Vec::new(),
             actions: VecDeque::new(),
             rng: Rng::stream(seed, "tokens"),
@@ -109,6 +116,10 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
             let given = Given { token: held.token.clone(), number: self.number, is_new };
             return self.actions.push_back(Action::Give { waiter, given });
         }
+        if let Some((why, _)) = self.failing.as_ref().filter(|(_, until)| !self.is_fetching && now < *until) {
+            let why = why.clone();
+            return self.actions.push_back(Action::Refuse { waiter, why });
+        }
         self.waiting.push(waiter);
         self.fetch();
     }
@@ -116,25 +127,41 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
     fn fetch(&mut self) {
         if !self.is_fetching {
             self.is_fetching = true;
-            self.actions.push_back(Action::Fetch);
+            self.actions.push_back(Action::Fetch { is_retry: self.failing.is_some() });
         }
+    }
+
+    /// How long the provider is left alone now.
+    fn back_off(&mut self) -> Duration {
+        let delay = RETRY.delay(self.failures, &mut self.rng);
+        self.failures = self.failures.saturating_add(1);
+        delay
     }
 
     fn fetched(&mut self, token: T, life: Option<Duration>, now: Instant) {
         self.is_fetching = false;
-        self.failures = 0;
+        self.failing = None;
         self.number += 1;
         for waiter in self.waiting.drain(..) {
             let given = Given { token: token.clone(), number: self.number, is_new: true };
             self.actions.push_back(Action::Give { waiter, given });
+        }
+        // One that has ended already is given to those who ask, for the broker to judge: clocks differ. The next would
+        // be the same.
+        let is_over = life.is_some_and(|life| life.is_zero());
+        let life = match is_over {
+            true => Some(self.back_off()),
+            false => life,
+        };
+        if !is_over {
+            self.failures = 0;
         }
         let part = REFRESH_AT * self.rng.jitter(SPREAD);
         self.held = Some(Held {
             token,
             since: now,
             ends: life.map(|life| now + life),
-            // One that has ended already was given to those who waited, for the broker to judge: clocks differ.
-            refresh: life.filter(|life| !life.is_zero()).map(|life| now + life.mul_f64(part)),
+            refresh: life.filter(|_| !is_over).map(|life| now + life.mul_f64(part)),
         });
     }
 
@@ -143,8 +170,8 @@ impl<T: Clone, W, E: Clone> Tokens<T, W, E> {
         for waiter in self.waiting.drain(..) {
             self.actions.push_back(Action::Refuse { waiter, why: why.clone() });
         }
-        let delay = RETRY.delay(self.failures, &mut self.rng);
-        self.failures = self.failures.saturating_add(1);
+        let delay = self.back_off();
+        self.failing = Some((why.clone(), now + delay));
         self.drop_ended(now);
         if let Some(held) = &mut self.held {
             // Past its end nobody asks in advance any more: the next who wants one does.
@@ -198,6 +225,7 @@ mod tests {
 
     type Test = Script<Tokens<BearerToken, u32, &'static str>>;
 
+    const SECOND: Duration = Duration::from_secs(1);
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn tokens(scenario: impl Fn(&mut Test)) {
@@ -219,7 +247,8 @@ mod tests {
     /// The actions in a word or two each.
     fn done(script: &mut Test) -> Vec<String> {
         let word = |action| match action {
-            Action::Fetch => "fetch".to_owned(),
+            Action::Fetch { is_retry: false } => "fetch".to_owned(),
+            Action::Fetch { is_retry: true } => "fetch again".to_owned(),
             Action::Give { waiter, .. } => format!("give {waiter}"),
             Action::Refuse { waiter, why } => format!("refuse {waiter}: {why}"),
         };
@@ -297,6 +326,9 @@ mod tests {
             failed(script);
             want(script, 2);
             assert_eq!(done(script), ["fetch", "give 1", "fetch", "give 2"]);
+            script.at(9 * MINUTE + 2 * SECOND);
+            assert_eq!(done(script), ["fetch again"]);
+            failed(script);
 
             script.at(11 * MINUTE);
             done(script);
@@ -313,22 +345,53 @@ mod tests {
             want(script, 2);
             failed(script);
             want(script, 3);
+            assert_eq!(done(script), ["fetch", "refuse 1: no route", "refuse 2: no route", "refuse 3: no route"]);
 
-            assert_eq!(done(script), ["fetch", "refuse 1: no route", "refuse 2: no route", "fetch"]);
+            script.after(2 * SECOND);
+            want(script, 4);
+            want(script, 5);
+            fetched(script, None);
+            want(script, 6);
+            assert_eq!(done(script), ["fetch again", "give 4", "give 5", "give 6"]);
         });
     }
 
-    /// A provider whose tokens have ended when they come (a clock that is wrong) must not be asked in a hot loop.
+    /// Whoever is turned away comes again: a thousand times in ten minutes, and more.
     #[test]
-    fn a_token_without_life_is_given_once_and_not_kept() {
+    fn a_provider_that_is_down_is_asked_ever_more_slowly() {
+        tokens(|script| {
+            let mut asked = 0;
+            for waiter in 0..1_200 {
+                want(script, waiter);
+                let fetches = done(script).into_iter().filter(|done| done.starts_with("fetch")).count();
+                asked += fetches;
+                (0..fetches).for_each(|_| failed(script));
+                script.after(SECOND / 2);
+            }
+
+            assert!((20..=30).contains(&asked), "{asked} requests in ten minutes");
+        });
+    }
+
+    /// A provider whose tokens have ended when they come: a clock is wrong, perhaps ours.
+    #[test]
+    fn tokens_without_life_are_given_and_not_asked_for_at_each_turn() {
         tokens(|script| {
             want(script, 1);
             fetched(script, Some(Duration::ZERO));
-            assert_eq!(done(script), ["fetch", "give 1"]);
+            want(script, 2);
+            assert_eq!(done(script), ["fetch", "give 1", "give 2"]);
             assert_eq!(script.deadline(), None);
 
-            want(script, 2);
-            assert_eq!(done(script), ["fetch"]);
+            let mut asked = 0;
+            for waiter in 3..1_203 {
+                script.after(SECOND / 2);
+                want(script, waiter);
+                let fetches = done(script).into_iter().filter(|done| done.starts_with("fetch")).count();
+                asked += fetches;
+                (0..fetches).for_each(|_| fetched(script, Some(Duration::ZERO)));
+            }
+            assert!((20..=30).contains(&asked), "{asked} requests in ten minutes");
         });
     }
 

@@ -33,6 +33,8 @@ use crate::error::KrafkaError;
 use crate::limits::{MAX_IN_FLIGHT, MAX_IN_FLIGHT_PRODUCE, MAX_THROTTLE};
 use crate::metrics::Registry;
 use crate::rng::Rng;
+#[cfg(feature = "tls")]
+use crate::tls::{Peer, explain, explain_late};
 
 /// How the connections of a handle are made, and their limits.
 pub(crate) struct NetworkConfig {
@@ -63,6 +65,11 @@ pub(super) struct Dialer {
 impl Dialer {
     pub(super) fn new(config: NetworkConfig, bell: Arc<Bell>) -> Self {
         Self { config, ladder: Mutex::default(), detours: Mutex::default(), newest_features: Mutex::default(), bell }
+    }
+
+    /// Nobody connects any more.
+    pub(super) fn close(&self) {
+        self.config.credentials.iter().for_each(|credentials| credentials.close());
     }
 
     /// It is another cluster from now on.
@@ -219,7 +226,7 @@ impl Dialer {
         if let Some(tls) = &self.config.tls {
             return match timeout_at(deadline.into(), super::tls::wrap(tls, stream, node)).await {
                 Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(why)) => Err(crate::tls::explain(node, &why)),
+                Ok(Err(why)) => Err(explain(&Peer::broker(node, tls.shows_certificate()), &why)),
                 Err(_) => Err(self.late(node, "no end of the TLS handshake")),
             };
         }
@@ -264,7 +271,7 @@ impl Dialer {
                             };
                             self.with_ladder(note);
                         }
-                        early.explained(what, node)
+                        self.explained(early, what, node)
                     })?;
                     if handshake.is_costly(&answer) {
                         let handled = tokio::task::spawn_blocking(move || {
@@ -302,6 +309,18 @@ impl Dialer {
                 None => unreachable!("a handshake that was answered asks, finishes or fails"),
             }
         }
+    }
+
+    /// Why a peer ended the connection during the handshake.
+    #[cold]
+    fn explained(&self, early: Early, what: &str, node: &Node) -> KrafkaError {
+        #[cfg(feature = "tls")]
+        if let (Some(tls), Early::Failed(why)) = (&self.config.tls, &early)
+            && let Some(error) = explain_late(&Peer::broker(node, tls.shows_certificate()), why)
+        {
+            return error;
+        }
+        early.explained(what, node)
     }
 
     fn with_ladder<T>(&self, use_it: impl FnOnce(&mut Ladder) -> T) -> T {
@@ -444,13 +463,7 @@ impl Early {
     fn explained(self, what: &str, node: &Node) -> KrafkaError {
         let loss = match self {
             Self::Lost(loss) => loss,
-            Self::Failed(why) => {
-                #[cfg(feature = "tls")]
-                if let Some(error) = crate::tls::explain_late(node, &why) {
-                    return error;
-                }
-                Loss::Failed(why.kind(), why.to_string())
-            }
+            Self::Failed(why) => Loss::Failed(why.kind(), why.to_string()),
         };
         // Brokers before Kafka 1.0, and some proxies, hang up instead of refusing.
         let why = if what == ApiKey::SaslAuthenticate.name() {

@@ -194,6 +194,7 @@ impl Pool {
     pub(super) fn close(self: &Arc<Self>) {
         self.handle(Input::Closed);
         self.end_dials();
+        self.dialer.close();
     }
 
     fn end_dials(&self) {

@@ -121,6 +121,11 @@ impl FreshTls {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether there is a certificate to show to who asks for one.
+    pub(crate) fn shows_certificate(&self) -> bool {
+        self.current().config.client_auth_cert_resolver.has_certs()
+    }
+
     /// The name that the certificate of the broker at `host` must be for.
     ///
     /// # Errors

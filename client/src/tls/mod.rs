@@ -1,6 +1,7 @@
 //! [`Tls`]: whom the client trusts, which certificate it shows, and how both are kept fresh.
 
 mod explain;
+mod faults;
 mod fresh;
 mod identity;
 mod key;
@@ -16,7 +17,9 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
-pub(crate) use self::explain::{explain, explain_late};
+#[cfg(feature = "oidc")]
+pub(crate) use self::explain::cause;
+pub(crate) use self::explain::{Peer, explain, explain_late};
 pub(crate) use self::fresh::FreshTls;
 use self::identity::Identity;
 #[cfg(feature = "oidc")]

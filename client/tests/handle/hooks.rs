@@ -8,6 +8,8 @@ use krafka::testing::{FakeCluster, Pipes};
 use krafka::{Connect, Connecting, Environment, Kafka};
 use tracing::span;
 
+use super::observed::hear_all;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Looks at the client whenever it is called.
@@ -67,6 +69,7 @@ impl Connect for Dialling {
 #[tokio::test(start_paused = true)]
 async fn who_is_called_may_call_back() {
     let nosy = Nosy::default();
+    hear_all();
     let _guard = tracing::subscriber::set_default(nosy.clone());
     let fake = FakeCluster::builder().nodes(1).start_on_pipes();
     let environment = Environment::new(Dialling { nosy: nosy.clone(), pipes: fake.pipes() }, 1);

@@ -22,6 +22,7 @@ mod narrow;
 mod observed;
 #[cfg(feature = "oidc")]
 mod oidc;
+mod providers;
 mod proxy;
 mod raw;
 mod renewal;

@@ -2,11 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Level, Metadata, Subscriber, span};
+use tracing::{Dispatch, Level, Metadata, Subscriber, span};
+
+/// Lets each thread hear all lines, before a subscriber is set for one.
+///
+/// `tracing` remembers of each line whether anybody wants it. While there is but one subscriber, it asks that of the
+/// thread that comes to the line first: where another test has none, nobody hears the line any more. With two it asks
+/// both.
+pub(super) fn hear_all() {
+    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Observed::default()));
+    LazyLock::force(&ANOTHER);
+}
 
 /// The fields of a line or a span, as text.
 pub(super) type Fields = BTreeMap<&'static str, String>;
@@ -26,6 +36,7 @@ struct Kept {
 
 impl Observed {
     pub(super) fn start() -> (Self, DefaultGuard) {
+        hear_all();
         let observed = Self::default();
         (observed.clone(), tracing::subscriber::set_default(observed))
     }

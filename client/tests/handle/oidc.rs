@@ -55,6 +55,17 @@ impl Endpoint {
         Self::new(move |_| Some(answered(status, r#"{"error":"invalid_client"}"#)))
     }
 
+    /// One that always refuses, and repeats what it was asked, in that shape.
+    pub(super) fn echoing(shape: fn(&str) -> String) -> Self {
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let asked = seen.clone();
+        let answer = move |number: usize| {
+            let Seen { line, headers, body } = asked.lock().expect("nobody panicked")[number].clone();
+            Some(answered(403, &shape(&format!("{line} {headers:?} {body}").replace('"', "'"))))
+        };
+        Self { seen, ..Self::new(answer) }
+    }
+
     fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("nobody panicked").clone()
     }
@@ -307,6 +318,51 @@ async fn the_endpoint_has_to_show_its_certificate() {
         assert_says(&error, &["certificate is not accepted", "Oidc::tls"]);
     }
     assert_eq!(endpoint.seen().len(), 1, "a secret is sent only to whom it is for");
+}
+
+/// What fails says what to do at the endpoint, and not at a broker.
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_cannot_be_spoken_with_is_told_with_a_remedy() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    let early = authority.issue_with("login.example", super::tls::key(), |params| {
+        params.not_after = rcgen::date_time_ymd(2025, 2, 1);
+    });
+    let asking = authority.issue("login.example");
+    let behind = |server| Endpoint { tls: Some(TlsAcceptor::from(server)), ..Endpoint::granting("t0ken", 300) };
+    let expired = ["it expired on 2025-02-01", "renew it"];
+    let wanted = ["asks for a client certificate", "Tls::identity_files"];
+    for (endpoint, url, words) in [
+        (behind(early.server(None)), "https://login.example/token", expired),
+        (behind(asking.server(Some(&clients))), "https://login.example/token", wanted),
+        (behind(asking.server(None)), "http://login.example:443/token", ["is no HTTP", "https://"]),
+    ] {
+        let oidc = Oidc::client_credentials(url, "billing", "hunter2").tls(Tls::new().roots_pem(&authority.pem));
+        let error = fails(oidc.environment(endpoint.environment())).await;
+        assert_says(&error, &words);
+        assert!(!error.to_string().contains("Kafka listener"), "{error}");
+    }
+    let oidc = Oidc::client_credentials("https://login.example:80/token", "billing", "hunter2").tls(Tls::new());
+    let error = fails(oidc.environment(Environment::new(Plain, 1).wall_clock(Fixed))).await;
+    assert!(!error.is_retriable(), "{error:?}");
+    assert_says(&error, &["speaks no TLS", "http://"]);
+}
+
+/// A web server that understands nothing.
+struct Plain;
+
+impl Connect for Plain {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(async {
+            let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+            tokio::spawn(async move {
+                theirs.read_u8().await?;
+                theirs.write_all(answered(400, "").as_bytes()).await?;
+                theirs.shutdown().await
+            });
+            let stream: Box<dyn Stream> = Box::new(ours);
+            Ok(stream)
+        })
+    }
 }
 
 #[tokio::test(start_paused = true)]

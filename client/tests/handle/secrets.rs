@@ -18,6 +18,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::client;
+use super::observed::hear_all;
 use super::oidc::Endpoint;
 
 /// What nobody may read. Each mechanism takes it as its password, its token, its key.
@@ -97,6 +98,7 @@ fn unseen(test: impl AsyncFnOnce(Log)) {
     let log = Log::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime can be built");
+    hear_all();
     tracing::subscriber::with_default(log.clone(), || runtime.block_on(test(log.clone())));
     let seen = log.0.lock().expect("nobody panicked").clone();
     assert!(seen.len() > 500, "something is logged and shown:\n{seen}");
@@ -210,8 +212,20 @@ fn what_goes_to_a_token_endpoint_is_not_seen() {
             log.show(&oidc);
             in_and_out(&log, &fake, &other, |builder| builder.sasl_oauthbearer(oidc.clone())).await;
             let refusing = Endpoint::refusing(401).environment();
-            let refused = client(&fake).sasl_oauthbearer(oidc.environment(refusing)).connect().await;
+            let refused = client(&fake).sasl_oauthbearer(oidc.clone().environment(refusing)).connect().await;
             log.tell(&refused.expect_err("it refuses"));
+            let shapes: [fn(&str) -> String; 3] = [
+                |asked| format!("<html>Blocked. {asked}</html>"),
+                |asked| format!(r#"{{"error":"blocked","error_description":"{asked}"}}"#),
+                |asked| format!(r#"{{"error":"{asked}","trace":"{asked}"}}"#),
+            ];
+            for shape in shapes {
+                let echoing = Endpoint::echoing(shape).environment();
+                let refused = client(&fake).sasl_oauthbearer(oidc.clone().environment(echoing)).connect().await;
+                let error = refused.expect_err("it refuses");
+                assert!(error.to_string().contains("status 403"), "{error}");
+                log.tell(&error);
+            }
         }
         let with_user = Oidc::client_credentials(format!("https://a:{SECRET}@b/"), "billing", SECRET);
         log.show(&with_user);

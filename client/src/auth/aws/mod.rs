@@ -42,7 +42,9 @@ pub type ProvidingCredentials<'a> = Pin<Box<dyn Future<Output = Result<AwsCreden
 /// ```
 ///
 /// All connections of a handle share one set of keys and one request for it. Keys that end are asked for anew when four
-/// fifths of their life are over; while that fails, the old ones are used as long as they hold.
+/// fifths of their life are over; while that fails, the old ones are used as long as they hold. A provider that fails
+/// is left alone for a second, then for two, four and so on up to 30 (±20 %): who needs keys meanwhile and has none
+/// hears the failure.
 pub trait AwsCredentialsProvider: Send + Sync + 'static {
     /// Asks for keys. The client bounds the call by [`connect_timeout`](crate::KafkaBuilder::connect_timeout), by
     /// dropping the future; what cannot be used (empty, or with a blank in it) is taken for a failure.

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
+use super::spoken::Spoken;
 use crate::error::KrafkaError;
 
 /// The longest explanation of an endpoint that is repeated in an error.
@@ -30,13 +31,13 @@ pub(super) struct Granted {
 ///
 /// # Errors
 /// [`KrafkaError::Auth`] when the endpoint refuses; a network error, which can be retried, when it is in trouble.
-pub(super) fn read(endpoint: &Endpoint, status: u16, body: &[u8]) -> Result<Granted, KrafkaError> {
+pub(super) fn read(endpoint: &Endpoint, status: u16, body: &[u8], spoken: &Spoken) -> Result<Granted, KrafkaError> {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     match status {
-        200 => granted(endpoint, json.as_ref()),
+        200 => granted(endpoint, json.as_ref(), spoken),
         // 408 and 429 ask for patience.
         400..=499 if status != 408 && status != 429 => {
-            let said = explained(json.as_ref(), body);
+            let said = explained(json.as_ref(), body, spoken);
             let message = format!(
                 "the token endpoint {endpoint} refuses with status {status}{said}: check the client's id, its secret \
                  or assertion, and the scope"
@@ -47,14 +48,14 @@ pub(super) fn read(endpoint: &Endpoint, status: u16, body: &[u8]) -> Result<Gran
             "the token endpoint {endpoint} sends elsewhere (status {status}): give the URL of the endpoint itself"
         ))),
         _ => {
-            let said = explained(json.as_ref(), body);
+            let said = explained(json.as_ref(), body, spoken);
             let why = io::Error::other(format!("the endpoint is in trouble: status {status}{said}"));
             Err(KrafkaError::network(format!("asking {endpoint} for a token"), why))
         }
     }
 }
 
-fn granted(endpoint: &Endpoint, json: Option<&Value>) -> Result<Granted, KrafkaError> {
+fn granted(endpoint: &Endpoint, json: Option<&Value>, spoken: &Spoken) -> Result<Granted, KrafkaError> {
     let wrong = |why: &str| KrafkaError::auth(format!("the token endpoint {endpoint} answers {why}"));
     let Some(Value::Object(fields)) = json else {
         return Err(wrong("no JSON object: is it a token endpoint?"));
@@ -64,7 +65,7 @@ fn granted(endpoint: &Endpoint, json: Option<&Value>) -> Result<Granted, KrafkaE
         return Err(wrong("without an access_token: does the client get one with this grant?"));
     };
     if let Some(other) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        let other: String = other.chars().take(40).collect();
+        let other: String = spoken.strike(other).chars().take(40).collect();
         return Err(wrong(&format!("with a token of the type {other:?}, and only bearer tokens can be used")));
     }
     // A number by RFC 6749; some write it as a string.
@@ -84,24 +85,30 @@ fn end_of(token: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs_f64(ends))
 }
 
-/// What the endpoint says about its refusal.
-fn explained(json: Option<&Value>, body: &[u8]) -> String {
+/// What the endpoint says about its refusal, in the fields that RFC 6749 has for it. A body that has none may be
+/// anything: a gateway's page, which repeats the request.
+fn explained(json: Option<&Value>, body: &[u8], spoken: &Spoken) -> String {
     let field = |name: &str| json.and_then(|json| json.get(name)).and_then(Value::as_str).unwrap_or_default();
     let said = match (field("error"), field("error_description")) {
-        ("", "") => String::from_utf8_lossy(&body[..body.len().min(4 * MAX_EXPLANATION)]).into_owned(),
+        ("", "") if body.is_empty() => return String::new(),
+        ("", "") => return format!(" (and {} bytes that are no OAuth error)", body.len()),
         (error, "") => error.to_owned(),
         (error, description) => format!("{error}: {description}"),
     };
-    let said: String = said.chars().filter(|c| !c.is_control()).take(MAX_EXPLANATION).collect();
+    let said: String = said.chars().filter(|c| !c.is_control()).collect();
+    let said: String = spoken.strike(&said).chars().take(MAX_EXPLANATION).collect();
     if said.trim().is_empty() { String::new() } else { format!(" ({})", said.trim()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Secret;
 
     fn answered(status: u16, body: &str) -> Result<Granted, KrafkaError> {
-        read(&Endpoint::parse("https://login.example/token").expect("a good URL"), status, body.as_bytes())
+        let mut spoken = Spoken::default();
+        spoken.note(&Secret::new("hunter 2"));
+        read(&Endpoint::parse("https://login.example/token").expect("a good URL"), status, body.as_bytes(), &spoken)
     }
 
     #[test]
@@ -133,7 +140,8 @@ mod tests {
         for (status, body, words) in [
             (401, body, "status 401 (invalid_client: no such client)"),
             (400, r#"{"error":"invalid_scope"}"#, "(invalid_scope)"),
-            (404, "<html>not here</html>", "(<html>not here</html>)"),
+            (404, "<html>hunter 2</html>", "(and 21 bytes that are no OAuth error)"),
+            (401, r#"{"error":"no client hun\u0000ter+2"}"#, "(no client [hidden])"),
             (403, "", "refuses with status 403: check"),
             (302, "", "sends elsewhere"),
             (200, "<html>", "no JSON object"),
@@ -156,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_long_explanation_is_cut() {
-        let error = answered(400, &"x".repeat(100_000)).expect_err("no token");
+        let error = answered(400, &format!(r#"{{"error":"{}"}}"#, "x".repeat(100_000))).expect_err("no token");
 
         assert!(error.to_string().len() < 600);
     }

@@ -1,5 +1,6 @@
 //! One request to a token endpoint: connect, TLS, HTTP/1.1, one answer.
 
+use std::error::Error;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,7 +19,7 @@ use crate::auth::Secret;
 use crate::environment::{Environment, Stream};
 use crate::error::KrafkaError;
 use crate::network::fresh_config;
-use crate::tls::FreshTls;
+use crate::tls::{FreshTls, Peer, cause, explain, explain_late};
 
 /// The longest answer that is read. Tokens of some thousand characters are common, and of some ten thousand known.
 const MAX_ANSWER: usize = 1 << 20;
@@ -62,7 +63,7 @@ async fn ask(request: Request<'_>, environment: &Environment) -> Result<(u16, Ve
             let name = tls.name_of(endpoint.host()).map_err(KrafkaError::config)?;
             let config = fresh_config(tls).await.map_err(failed)?;
             let connecting = TlsConnector::from(config).connect(name, stream);
-            Box::new(connecting.await.map_err(|why| unspoken(endpoint, why))?)
+            Box::new(connecting.await.map_err(|why| unspoken(endpoint, tls, &why))?)
         }
     };
 
@@ -82,7 +83,7 @@ async fn ask(request: Request<'_>, environment: &Environment) -> Result<(u16, Ve
     let body: String = form.into_text().to_string();
     let message = head.body(body).map_err(unsent)?;
 
-    let broken = |why: hyper::Error| KrafkaError::network(context(), io::Error::other(why));
+    let broken = |why: hyper::Error| broken(endpoint, tls, why);
     let (mut sender, connection) = http1::handshake(Pipe(stream)).await.map_err(broken)?;
     // The connection and the request are one future: whoever drops it drops both.
     let talking = async {
@@ -101,17 +102,41 @@ async fn ask(request: Request<'_>, environment: &Environment) -> Result<(u16, Ve
     }
 }
 
+fn peer(endpoint: &Endpoint, tls: &FreshTls) -> Peer {
+    let context = format!("asking {endpoint} for a token");
+    let shows_certificate = tls.shows_certificate();
+    Peer { context, whom: "the token endpoint", setter: "Oidc::tls", shows_certificate }
+}
+
 /// TLS failed. A certificate that is not accepted will not be accepted later.
 #[cold]
-fn unspoken(endpoint: &Endpoint, why: io::Error) -> KrafkaError {
+fn unspoken(endpoint: &Endpoint, tls: &FreshTls, why: &io::Error) -> KrafkaError {
     let context = format!("asking {endpoint} for a token");
-    match why.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(error @ rustls::Error::InvalidCertificate(fault)) => KrafkaError::auth_because(
-            format!("{context}: its certificate is not accepted ({fault}): check the issuers given to Oidc::tls"),
-            error.clone(),
-        ),
-        _ => KrafkaError::network(context, why),
+    match cause(why) {
+        Some(rustls::Error::InvalidMessage(_)) => KrafkaError::config(format!(
+            "{context}: that port speaks no TLS: write http:// in the URL, or give the port that does (443 as a rule)"
+        )),
+        None if why.kind() == io::ErrorKind::UnexpectedEof => {
+            let said = "the peer closed the connection; does the port speak TLS?";
+            KrafkaError::network(context, io::Error::new(why.kind(), said))
+        }
+        _ => explain(&peer(endpoint, tls), why),
     }
+}
+
+/// HTTP failed: perhaps for TLS, whose alert may come only when the client has begun to speak, or as there is none.
+#[cold]
+fn broken(endpoint: &Endpoint, tls: Option<&FreshTls>, why: hyper::Error) -> KrafkaError {
+    let beneath = why.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if let Some(error) = tls.zip(beneath).and_then(|(tls, beneath)| explain_late(&peer(endpoint, tls), beneath)) {
+        return error;
+    }
+    let context = format!("asking {endpoint} for a token");
+    if why.is_parse() && !endpoint.is_https() {
+        let said = format!("{context}: the answer is no HTTP ({why}): does the port speak TLS (https://)?");
+        return KrafkaError::network_saying(said, std::sync::Arc::new(io::Error::other(why)));
+    }
+    KrafkaError::network(context, io::Error::other(why))
 }
 
 async fn read(mut body: Incoming) -> io::Result<Vec<u8>> {

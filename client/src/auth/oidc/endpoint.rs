@@ -68,6 +68,12 @@ impl Endpoint {
         &self.target
     }
 
+    /// The values in the query, one of which may be secret.
+    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+        let query = self.target.split_once('?').map_or("", |(_, query)| query);
+        query.split('&').filter_map(|parameter| parameter.split_once('=')).map(|(_, value)| value)
+    }
+
     /// The header `Host`: without the port where it is the scheme's own, as some servers insist.
     pub(super) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

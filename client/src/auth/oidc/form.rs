@@ -30,16 +30,22 @@ impl Form {
     }
 }
 
-/// The value of the header `Authorization`. RFC 6749, section 2.3.1, encodes both parts before they are joined, and
-/// Java does not unless it is told to (KIP-1025).
+/// What the header `Authorization` has behind `Basic`. RFC 6749, section 2.3.1, encodes both parts before they are
+/// joined, and Java does not unless it is told to (KIP-1025).
 pub(super) fn basic(client_id: &str, secret: &Secret, encodes: bool) -> Secret {
     let mut joined = SecretText::default();
     let add = if encodes { encode } else { |text: &str, joined: &mut SecretText| joined.push_str(text) };
     add(client_id, &mut joined);
     joined.push(':');
     add(secret.expose(), &mut joined);
-    let encoded = Zeroizing::new(STANDARD.encode(joined.into_text().as_bytes()));
-    SecretText::of(format_args!("Basic {}", *encoded)).into()
+    Secret::new(STANDARD.encode(joined.into_text().as_bytes()))
+}
+
+/// A value as a form has it.
+pub(super) fn encoded(text: &str) -> Secret {
+    let mut encoded = SecretText::default();
+    encode(text, &mut encoded);
+    encoded.into()
 }
 
 fn encode(text: &str, encoded: &mut SecretText) {
@@ -70,9 +76,9 @@ mod tests {
     fn a_header_is_encoded_before_it_is_joined() {
         let basic = |id: &str, secret: &str| basic(id, &Secret::new(secret), true).expose().to_owned();
         let plain = super::basic("a b", &Secret::new("c~+/=@!d"), false).expose().to_owned();
-        assert_eq!(plain, format!("Basic {}", STANDARD.encode("a b:c~+/=@!d")));
+        assert_eq!(plain, STANDARD.encode("a b:c~+/=@!d"));
 
-        assert_eq!(basic("Aladdin", "open"), "Basic QWxhZGRpbjpvcGVu");
-        assert_eq!(basic("a:b", "c d"), format!("Basic {}", STANDARD.encode("a%3Ab:c+d")));
+        assert_eq!(basic("Aladdin", "open"), "QWxhZGRpbjpvcGVu");
+        assert_eq!(basic("a:b", "c d"), STANDARD.encode("a%3Ab:c+d"));
     }
 }

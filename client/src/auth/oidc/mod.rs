@@ -13,6 +13,7 @@ mod der;
 mod driver;
 mod endpoint;
 mod form;
+mod spoken;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use tokio::sync::OnceCell;
 pub use self::assertion::{Assertion, AssertionAlgorithm};
 use self::endpoint::Endpoint;
 use self::form::Form;
-use super::{BearerToken, ProvidingToken, Secret, TokenError, TokenProvider};
+use self::spoken::Spoken;
+use super::{BearerToken, ProvidingToken, Secret, SecretText, TokenError, TokenProvider};
 use crate::environment::Environment;
 use crate::error::KrafkaError;
 use crate::files::Files;
@@ -42,10 +44,12 @@ use crate::tls::{FreshTls, Tls};
 /// # }
 /// ```
 ///
-/// One token serves all connections of a handle. The next one is asked for when four fifths of its life are over; an
-/// endpoint that is down for a while is asked again, ever more slowly, and the old token is used as long as it holds.
-/// An endpoint that refuses (a wrong secret, a scope that the client may not have) makes connecting fail with
-/// [`KrafkaError::Auth`] and the endpoint's own words.
+/// One token serves all connections of a handle. The next one is asked for when four fifths of its life are over, and
+/// the old token is used as long as it holds. An endpoint that is down is left alone for a second, then for two, four
+/// and so on up to 30 (±20 %); who needs a token meanwhile and has none hears what the last request met with. An
+/// endpoint that refuses (a wrong secret, a scope that the client may not have) makes connecting fail with
+/// [`KrafkaError::Auth`] and the endpoint's own words, as far as they are the `error` and `error_description` of an
+/// OAuth answer; secrets that they repeat are struck out.
 ///
 /// Needs the feature `oidc`. Java: `sasl.mechanism=OAUTHBEARER` with `sasl.oauthbearer.token.endpoint.url`.
 #[derive(Clone)]
@@ -215,24 +219,32 @@ impl Settings {
         Ok(Ready { endpoint, tls })
     }
 
-    /// The request's body, and the header that says who the client is, if one does.
-    async fn request(&self) -> Result<(Form, Option<Secret>), KrafkaError> {
+    /// The request's body, the header that says who the client is, if one does, and the secrets in them.
+    async fn request(&self) -> Result<(Form, Option<Secret>, Spoken), KrafkaError> {
         let mut form = Form::new();
         let mut authorization = None;
+        let mut spoken = Spoken::default();
         match &self.grant {
             Grant::Secret { client_id, secret } => {
                 form.add("grant_type", "client_credentials");
-                authorization = Some(form::basic(client_id, secret, self.encodes_credentials));
+                let basic = form::basic(client_id, secret, self.encodes_credentials);
+                spoken.note(secret);
+                spoken.note(&basic);
+                authorization = Some(SecretText::of(format_args!("Basic {}", basic.expose())).into());
             }
             Grant::ClientAssertion { client_id, assertion } => {
                 form.add("grant_type", "client_credentials");
                 form.add("client_id", client_id);
                 form.add("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
-                form.add("client_assertion", self.write(assertion).await?.expose());
+                let assertion = self.write(assertion).await?;
+                form.add("client_assertion", assertion.expose());
+                spoken.note(&assertion);
             }
             Grant::JwtBearer { assertion } => {
                 form.add("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
-                form.add("assertion", self.write(assertion).await?.expose());
+                let assertion = self.write(assertion).await?;
+                form.add("assertion", assertion.expose());
+                spoken.note(&assertion);
             }
         }
         if let Some(scope) = &self.scope {
@@ -240,8 +252,9 @@ impl Settings {
         }
         for (name, value) in &self.params {
             form.add(name, value.expose());
+            spoken.note(value);
         }
-        Ok((form, authorization))
+        Ok((form, authorization, spoken))
     }
 
     async fn write(&self, assertion: &Assertion) -> Result<Secret, KrafkaError> {
@@ -256,10 +269,11 @@ impl TokenProvider for Oidc {
         Box::pin(async {
             let Settings { environment, timeout, extensions, .. } = &self.settings;
             let ready = self.ready.get_or_try_init(|| self.settings.ready()).await?;
-            let (form, authorization) = self.settings.request().await?;
+            let (form, authorization, mut spoken) = self.settings.request().await?;
+            ready.endpoint.values().for_each(|value| spoken.note(&Secret::new(value)));
             let request = driver::Request { endpoint: &ready.endpoint, tls: ready.tls.as_ref(), form, authorization };
             let (status, body) = driver::post(request, environment, *timeout).await?;
-            let granted = answer::read(&ready.endpoint, status, &body)?;
+            let granted = answer::read(&ready.endpoint, status, &body, &spoken)?;
             let token = BearerToken::new(granted.token);
             let token = match granted.life {
                 Some(life) => token.expires_at(environment.clock().now() + life),
