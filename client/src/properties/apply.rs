@@ -138,36 +138,35 @@ fn encrypt(_builder: KafkaBuilder, _properties: &Properties) -> Result<KafkaBuil
 
 #[cfg(feature = "tls")]
 fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
-    let is_pem = |what: &str| match properties.get(&format!("ssl.{what}.type")) {
-        Some(kind) if kind.eq_ignore_ascii_case("PEM") => match properties.get(&format!("ssl.{what}.password")) {
-            None => Ok(()),
-            Some(_) => Err(format!(
-                "ssl.{what}.password is set, and PEM has none: leave it out; the password of a key is ssl.key.password"
-            )),
-        },
-        kind => Err(format!(
-            "ssl.{what}.type is {}, which only Java reads: convert the store to PEM (keytool -exportcert -rfc, or \
-             openssl pkcs12), and set ssl.{what}.type=PEM",
-            kind.unwrap_or("JKS by default")
-        )),
-    };
     let mut tls = crate::tls::Tls::new();
     if let Some(path) = properties.get("ssl.truststore.location") {
-        is_pem("truststore")?;
-        tls = tls.roots_file(path);
+        tls = match kind_of("truststore", properties)? {
+            StoreKind::Pem => tls.roots_file(path),
+            // Java opens it without one, too.
+            StoreKind::Keystore => {
+                tls.with_roots_keystore(path, properties.get("ssl.truststore.password").unwrap_or_default())?
+            }
+        };
     }
     if let Some(pem) = properties.get("ssl.truststore.certificates") {
-        is_pem("truststore")?;
+        wants_pem("truststore", "ssl.truststore.certificates", properties)?;
         tls = tls.roots_pem(pem);
     }
     if let Some(path) = properties.get("ssl.keystore.location") {
-        is_pem("keystore")?;
-        tls = tls.identity_files(path, path);
+        tls = match kind_of("keystore", properties)? {
+            StoreKind::Pem => tls.identity_files(path, path),
+            StoreKind::Keystore => {
+                let password = properties.get("ssl.keystore.password");
+                let missing = "ssl.keystore.password is missing, which opens the key store (or, if it is PEM, set \
+                               ssl.keystore.type=PEM)";
+                tls.with_identity_keystore(path, password.ok_or(missing)?)?
+            }
+        };
     }
     match (properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")) {
         (None, None) => {}
         (Some(chain), Some(key)) => {
-            is_pem("keystore")?;
+            wants_pem("keystore", "ssl.keystore.key", properties)?;
             tls = tls.identity_pem(chain, key);
         }
         (Some(_), None) => return Err("ssl.keystore.key is missing".to_owned()),
@@ -183,6 +182,38 @@ fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilde
         Some(other) => return Err(unknown("ssl.endpoint.identification.algorithm", other, "https, or nothing")),
     }
     Ok(builder.tls(tls))
+}
+
+/// What the file of a store is.
+#[cfg(feature = "tls")]
+enum StoreKind {
+    Pem,
+    /// JKS or PKCS #12: which of the two its first bytes tell, as in Java.
+    Keystore,
+}
+
+/// `ssl.truststore.type` or `ssl.keystore.type`.
+#[cfg(feature = "tls")]
+fn kind_of(what: &str, properties: &Properties) -> Result<StoreKind, String> {
+    let name = format!("ssl.{what}.type");
+    match properties.get(&name).map(str::to_ascii_uppercase).as_deref() {
+        None | Some("JKS" | "PKCS12") => Ok(StoreKind::Keystore),
+        Some("PEM") if properties.get(&format!("ssl.{what}.password")).is_some() => Err(format!(
+            "ssl.{what}.password is set, and PEM has none: leave it out; the password of a key is ssl.key.password"
+        )),
+        Some("PEM") => Ok(StoreKind::Pem),
+        Some(_) => Err(unknown(&name, properties.get(&name).unwrap_or_default(), "JKS, PKCS12 or PEM")),
+    }
+}
+
+/// # Errors
+/// A text that is in the properties themselves is not said to be PEM.
+#[cfg(feature = "tls")]
+fn wants_pem(what: &str, name: &str, properties: &Properties) -> Result<(), String> {
+    match kind_of(what, properties)? {
+        StoreKind::Pem => Ok(()),
+        StoreKind::Keystore => Err(format!("{name} is set, which is PEM: set ssl.{what}.type=PEM, too")),
+    }
 }
 
 impl Properties {

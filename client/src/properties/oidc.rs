@@ -41,7 +41,16 @@ pub(super) fn provider(properties: &Properties, module: &LoginModule, url: &str)
     let oidc = match (module.option("ssl.truststore.location"), module.option("ssl.truststore.type")) {
         (None, _) => oidc,
         (Some(path), Some(kind)) if kind.eq_ignore_ascii_case("PEM") => oidc.tls(Tls::new().roots_file(path)),
-        _ => return Err("sasl.jaas.config has an ssl.truststore that only Java reads: convert it to PEM".to_owned()),
+        (Some(path), kind) => match kind.map(str::to_ascii_uppercase).as_deref() {
+            None | Some("JKS" | "PKCS12") => {
+                let password = module.option("ssl.truststore.password").unwrap_or_default();
+                let tls = Tls::new().with_roots_keystore(path, password);
+                oidc.tls(tls.map_err(|why| format!("sasl.jaas.config: {why}"))?)
+            }
+            Some(_) => {
+                return Err("sasl.jaas.config has an ssl.truststore.type that is not JKS, PKCS12 or PEM".to_owned());
+            }
+        },
     };
     let extensions: Vec<_> = module.options_after("extension_").collect();
     Ok(extensions.into_iter().fold(oidc, |oidc, (name, value)| oidc.extension(name, value)))
@@ -166,7 +175,7 @@ mod tests {
             (format!("{key}template.file=/t"), "", "template.file"),
             ("sasl.oauthbearer.jwt.retriever.class=my.Own".to_owned(), "", "Own"),
             ("sasl.oauthbearer.header.urlencode=1".to_owned(), "clientId=a clientSecret=b", "true or false"),
-            (String::new(), "clientId=a clientSecret=b ssl.truststore.location=x", "PEM"),
+            (String::new(), "clientId=a clientSecret=b ssl.truststore.location=x ssl.truststore.type=BCFKS", "PEM"),
         ] {
             let fault = read(&text, options).expect_err("bad properties");
             assert!(fault.contains(word), "'{fault}' lacks '{word}'");

@@ -142,11 +142,22 @@ fn every_mechanism_is_read() {
 
 #[cfg(feature = "tls")]
 #[test]
-fn stores_that_only_java_reads_are_named_with_the_remedy() {
+fn stores_are_read_by_their_type() {
     let tls = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n";
 
-    assert_refused(&format!("{tls}ssl.truststore.location=/x.jks"), &["ssl.truststore.type", "JKS", "keytool"]);
-    assert_refused(&format!("{tls}ssl.keystore.location=/x\nssl.keystore.type=PKCS12"), &["PKCS12", "openssl"]);
+    for kind in ["", "ssl.truststore.type=JKS\nssl.keystore.type=jks\n", "ssl.truststore.type=PKCS12\n"] {
+        let trust = format!("{tls}{kind}ssl.truststore.location=/x.jks\n");
+        let identity = format!("{trust}ssl.keystore.location=/y.p12\nssl.keystore.password=hunter2\n");
+        if cfg!(feature = "keystores") {
+            let shown = shown(&format!("{identity}ssl.truststore.password=hunter2\nssl.key.password=hunter2"));
+            assert!(shown.contains("/x.jks") && shown.contains("/y.p12") && !shown.contains("hunter2"), "{shown}");
+            assert_refused(&format!("{trust}ssl.keystore.location=/y"), &["ssl.keystore.password is missing"]);
+        } else {
+            assert_refused(&trust, &["the feature keystores", "keytool -list -rfc", "ssl.truststore.type=PEM"]);
+        }
+    }
+    assert_refused(&format!("{tls}ssl.truststore.location=/x\nssl.truststore.type=BCFKS"), &["'BCFKS'", "PKCS12"]);
+    assert_refused(&format!("{tls}ssl.truststore.certificates=x"), &["set ssl.truststore.type=PEM"]);
     assert_refused(&format!("{tls}ssl.keystore.type=PEM\nssl.keystore.certificate.chain=x"), &["ssl.keystore.key"]);
     assert_refused(&format!("{tls}ssl.keystore.type=PEM\nssl.keystore.key=x"), &["ssl.keystore.certificate.chain"]);
     let password = format!("{tls}ssl.keystore.type=PEM\nssl.keystore.location=/x\nssl.keystore.password=hunter2");

@@ -1,7 +1,6 @@
 //! [`FreshTls`]: the TLS of a connected handle, which reads changed files again.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -132,13 +131,6 @@ impl FreshTls {
     /// It is no name for a certificate.
     pub(crate) fn name_of(&self, host: &str) -> Result<ServerName<'static>, String> {
         server_name(self.tls.server_name.as_deref().unwrap_or(host))
-    }
-}
-
-impl Settings {
-    /// The files that they are in.
-    fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.materials().filter_map(super::Material::path)
     }
 }
 

@@ -5,14 +5,18 @@ mod faults;
 mod fresh;
 mod identity;
 mod key;
+#[cfg(feature = "keystores")]
+mod keystore;
 mod material;
 mod pem;
 mod provider;
 mod roots;
+#[cfg(feature = "keystores")]
+mod store;
 mod verifier;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::ClientConfig;
@@ -24,6 +28,8 @@ pub(crate) use self::fresh::FreshTls;
 use self::identity::Identity;
 #[cfg(feature = "oidc")]
 pub(crate) use self::key::PrivateKey;
+#[cfg(feature = "keystores")]
+use self::keystore::Keystore;
 use self::material::Material;
 pub(crate) use self::provider::provider;
 use self::roots::Roots;
@@ -107,8 +113,8 @@ impl Tls {
     /// Trusts the issuers in a PEM file, which holds one or more `CERTIFICATE` sections. A broker's own certificate
     /// will do as well, such as one that it has signed itself.
     ///
-    /// For clusters with an issuer of their own. May be called more than once. Java: `ssl.truststore.location` with
-    /// `ssl.truststore.type=PEM`.
+    /// For clusters with an issuer of their own. May be called more than once. For Java's key stores there is
+    /// `roots_keystore` (feature `keystores`). Java: `ssl.truststore.location` with `ssl.truststore.type=PEM`.
     #[must_use]
     pub fn roots_file(self, path: impl Into<PathBuf>) -> Self {
         self.with("roots_file", |settings| settings.roots.materials.push(Material::File(path.into())))
@@ -118,6 +124,32 @@ impl Tls {
     #[must_use]
     pub fn roots_pem(self, pem: impl AsRef<[u8]>) -> Self {
         self.with("roots_pem", |settings| settings.roots.materials.push(Material::text(pem)))
+    }
+
+    /// Trusts the issuers in a key store of Java's, JKS or PKCS #12. May be called more than once. Needs the feature
+    /// `keystores`, which is there by default.
+    ///
+    /// They are those that the store marks as trusted, and the own certificates of keys in it; in a store that has
+    /// neither, as openssl makes them, all. Without a password (an empty one) nothing tells whether the store was
+    /// changed, as in Java, and nothing in it may be encrypted. Java: `ssl.truststore.location` with
+    /// `ssl.truststore.password`.
+    #[cfg(feature = "keystores")]
+    #[must_use]
+    pub fn roots_keystore(self, path: impl Into<PathBuf>, password: impl Into<String>) -> Self {
+        let keystore = Keystore::new(path, password);
+        self.with("roots_keystore", |settings| settings.roots.keystores.push(keystore))
+    }
+
+    /// [`roots_keystore`](Self::roots_keystore), where the feature is not known to be there.
+    #[cfg_attr(not(feature = "keystores"), expect(unused_variables, reason = "there is nothing to open it with"))]
+    pub(crate) fn with_roots_keystore(self, path: &str, password: &str) -> Result<Self, String> {
+        #[cfg(feature = "keystores")]
+        return Ok(self.roots_keystore(path, password));
+        #[cfg(not(feature = "keystores"))]
+        Err("ssl.truststore.location is a key store: build krafka with the feature keystores, which is there by \
+             default, or convert it (keytool -list -rfc -keystore STORE > ca.pem), name that instead, and set \
+             ssl.truststore.type=PEM"
+            .to_owned())
     }
 
     /// Trusts the issuers that the operating system trusts, beside those of the other setters. Needs the feature
@@ -142,7 +174,7 @@ impl Tls {
     #[must_use]
     pub fn identity_files(self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (chain, key) = (Material::File(chain.into()), Material::File(key.into()));
-        self.with("identity_files", |settings| settings.identity = Some(Identity { chain, key }))
+        self.with("identity_files", |settings| settings.identity = Some(Identity::Pem { chain, key }))
     }
 
     /// Shows the broker a certificate, given as PEM texts. Java: `ssl.keystore.certificate.chain` and
@@ -150,23 +182,51 @@ impl Tls {
     #[must_use]
     pub fn identity_pem(self, chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         let (chain, key) = (Material::text(chain), Material::text(key));
-        self.with("identity_pem", |settings| settings.identity = Some(Identity { chain, key }))
+        self.with("identity_pem", |settings| settings.identity = Some(Identity::Pem { chain, key }))
+    }
+
+    /// Shows the broker a certificate: the one in a key store of Java's, JKS or PKCS #12, which has a single key in it.
+    /// Needs the feature `keystores`, which is there by default.
+    ///
+    /// A key that has a password of its own needs [`key_password`](Self::key_password), too. Java:
+    /// `ssl.keystore.location` with `ssl.keystore.password`.
+    #[cfg(feature = "keystores")]
+    #[must_use]
+    pub fn identity_keystore(self, path: impl Into<PathBuf>, password: impl Into<String>) -> Self {
+        let keystore = Keystore::new(path, password);
+        self.with("identity_keystore", |settings| settings.identity = Some(Identity::Keystore(keystore)))
+    }
+
+    /// [`identity_keystore`](Self::identity_keystore), where the feature is not known to be there.
+    #[cfg_attr(not(feature = "keystores"), expect(unused_variables, reason = "there is nothing to open it with"))]
+    pub(crate) fn with_identity_keystore(self, path: &str, password: &str) -> Result<Self, String> {
+        #[cfg(feature = "keystores")]
+        return Ok(self.identity_keystore(path, password));
+        #[cfg(not(feature = "keystores"))]
+        Err("ssl.keystore.location is a key store: build krafka with the feature keystores, which is there by default, \
+             or convert it (JKS first: keytool -importkeystore -srckeystore STORE -destkeystore me.p12 -deststoretype \
+             PKCS12; then: openssl pkcs12 -in me.p12 -out me.pem), name that instead, and set ssl.keystore.type=PEM"
+            .to_owned())
     }
 
     /// Decrypts the key of the certificate that is shown with this password: one that begins with `BEGIN ENCRYPTED
-    /// PRIVATE KEY` (PKCS #8). Needs the feature `encrypted-keys`. Java: `ssl.key.password`.
-    #[cfg(feature = "encrypted-keys")]
+    /// PRIVATE KEY` (PKCS #8), for which the feature `encrypted-keys` is needed, or one in a key store whose own
+    /// password is another. Java: `ssl.key.password`.
+    #[cfg(any(feature = "encrypted-keys", feature = "keystores"))]
     #[must_use]
     pub fn key_password(self, password: impl Into<String>) -> Self {
         self.with("key_password", |settings| settings.key_password = Some(Secret::new(password)))
     }
 
     /// [`key_password`](Self::key_password), where the feature is not known to be there.
-    #[cfg_attr(not(feature = "encrypted-keys"), expect(unused_variables, reason = "there is nothing to decrypt with"))]
+    #[cfg_attr(
+        not(any(feature = "encrypted-keys", feature = "keystores")),
+        expect(unused_variables, reason = "there is nothing to decrypt with")
+    )]
     pub(crate) fn with_key_password(self, password: &str) -> Result<Self, String> {
-        #[cfg(feature = "encrypted-keys")]
+        #[cfg(any(feature = "encrypted-keys", feature = "keystores"))]
         return Ok(self.key_password(password));
-        #[cfg(not(feature = "encrypted-keys"))]
+        #[cfg(not(any(feature = "encrypted-keys", feature = "keystores")))]
         Err("ssl.key.password is set: build krafka with the feature encrypted-keys".to_owned())
     }
 
@@ -213,13 +273,14 @@ impl fmt::Debug for Tls {
 }
 
 impl Settings {
-    fn materials(&self) -> impl Iterator<Item = &Material> {
-        self.roots.materials.iter().chain(self.identity.iter().flat_map(Identity::materials))
+    /// The files that they are in.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.roots.paths().chain(self.identity.iter().flat_map(Identity::paths))
     }
 
     /// Whether to make a configuration takes long: of files, and of encrypted keys.
     fn takes_long(&self) -> bool {
-        self.key_password.is_some() || self.roots.are_native() || self.materials().any(|one| one.path().is_some())
+        self.key_password.is_some() || self.roots.are_native() || self.paths().next().is_some()
     }
 
     fn config(&self, files: &Files) -> Result<ClientConfig, String> {

@@ -63,7 +63,10 @@ impl Kind {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NotText => f.write_str("it is no text: it is to be PEM, not DER or a Java key store"),
+            Self::NotText => f.write_str(
+                "it is no text: it is to be PEM; for a key store of Java's take roots_keystore or identity_keystore \
+                 (in Java's properties leave ssl.truststore.type=PEM or ssl.keystore.type=PEM out)",
+            ),
             Self::Unended(kind) => write!(f, "its {} section has no end: is the text whole?", kind.label()),
             Self::NotBase64(kind) => write!(f, "its {} section has something else than base64 in it", kind.label()),
             Self::OldEncryption => f.write_str(

@@ -1,16 +1,24 @@
 //! Whom the client trusts.
 
+use std::path::Path;
+
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
+#[cfg(feature = "keystores")]
+use super::keystore::Keystore;
 use super::material::Material;
 use super::pem;
+#[cfg(feature = "keystores")]
+use super::store::Store;
 use crate::files::Files;
 
 /// Where the trusted issuers are found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roots {
     pub(super) materials: Vec<Material>,
+    #[cfg(feature = "keystores")]
+    pub(super) keystores: Vec<Keystore>,
     #[cfg(feature = "native-roots")]
     pub(super) with_native: bool,
     #[cfg(feature = "webpki-roots")]
@@ -42,20 +50,47 @@ impl Roots {
                 ));
             }
         }
+        #[cfg(feature = "keystores")]
+        for keystore in &self.keystores {
+            let certificates = keystore.open(files, None, Store::into_trusted)?;
+            named.extend(certificates.iter().cloned());
+            // A copy of Java's own list may have some that nobody else can read.
+            let (added, _) = roots.add_parsable_certificates(certificates);
+            if added == 0 {
+                return Err(format!("no certificate in {} can be read", keystore.name()));
+            }
+        }
         self.add_known(&mut roots)?;
         if roots.is_empty() {
-            return Err("no issuer is trusted: name one with roots_file or roots_pem (in Java's properties \
+            return Err(
+                "no issuer is trusted: name one with roots_file, roots_keystore or roots_pem (in Java's properties \
                  ssl.truststore.location), or build krafka with the feature webpki-roots, which is there by default, \
                  or native-roots"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         Ok(Trusted { roots, named })
+    }
+
+    /// The files that they are in.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let paths = self.materials.iter().filter_map(Material::path);
+        #[cfg(feature = "keystores")]
+        let paths = paths.chain(self.keystores.iter().map(Keystore::path));
+        paths
+    }
+
+    fn are_none_named(&self) -> bool {
+        #[cfg(feature = "keystores")]
+        return self.materials.is_empty() && self.keystores.is_empty();
+        #[cfg(not(feature = "keystores"))]
+        self.materials.is_empty()
     }
 
     /// Whether the operating system's issuers may be among them, which are read from its disk.
     pub(super) fn are_native(&self) -> bool {
         #[cfg(feature = "native-roots")]
-        return self.with_native || self.materials.is_empty();
+        return self.with_native || self.are_none_named();
         #[cfg(not(feature = "native-roots"))]
         false
     }
@@ -63,7 +98,7 @@ impl Roots {
     /// Adds the issuers that everybody knows, where they are asked for, or nothing else is.
     #[allow(clippy::unnecessary_wraps, reason = "with the features it can fail")]
     fn add_known(&self, roots: &mut RootCertStore) -> Result<(), String> {
-        let is_bare = self.materials.is_empty();
+        let is_bare = self.are_none_named();
         #[cfg(feature = "webpki-roots")]
         let is_bare = is_bare && !self.with_webpki;
         #[cfg(feature = "native-roots")]

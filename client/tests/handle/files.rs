@@ -44,7 +44,7 @@ async fn until_nobody_reads(name: &str) {
     }
 }
 
-fn nobody() -> KafkaBuilder {
+pub(super) fn nobody() -> KafkaBuilder {
     Kafka::builder("127.0.0.1:1").connect_timeout(BOUND).bootstrap_timeout(Duration::from_millis(1))
 }
 

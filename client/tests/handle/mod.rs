@@ -15,6 +15,8 @@ mod files;
 mod frozen;
 mod hanging;
 mod hooks;
+#[cfg(all(feature = "keystores", unix))]
+mod keystores;
 mod logs;
 mod metadata;
 mod metrics;

@@ -43,7 +43,7 @@ impl Authority {
         Self::named(&name, key)
     }
 
-    fn named(name: &str, key: KeyPair) -> Self {
+    pub(super) fn named(name: &str, key: KeyPair) -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -125,10 +125,16 @@ impl Connect for TlsPipes {
 
 /// A fake behind TLS with a certificate for `host`, and a builder for clients that connect to it.
 pub(super) fn behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, KafkaBuilder) {
+    let (fake, environment) = world_behind_tls(server);
+    let builder = Kafka::builder(fake.bootstrap()).environment(environment);
+    (fake, builder)
+}
+
+/// A fake behind TLS, and the world in which it is.
+pub(super) fn world_behind_tls(server: Arc<ServerConfig>) -> (FakeCluster, Environment) {
     let fake = FakeCluster::builder().nodes(1).topic("orders", 500).start_on_pipes();
     let pipes = TlsPipes { fake: fake.clone(), acceptor: TlsAcceptor::from(server), dials: Arc::default() };
-    let builder = Kafka::builder(fake.bootstrap()).environment(Environment::new(pipes, 1));
-    (fake, builder)
+    (fake, Environment::new(pipes, 1))
 }
 
 /// The host that node 1 of every fake advertises.
