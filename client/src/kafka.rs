@@ -78,8 +78,9 @@ impl Kafka {
     /// Read are `bootstrap.servers`, `client.id`, `client.rack`, `security.protocol`, `sasl.mechanism`,
     /// `sasl.jaas.config` (PLAIN, SCRAM with `tokenauth`, OAUTHBEARER with unsecured tokens, and AWS_MSK_IAM with keys
     /// of the environment), `sasl.oauthbearer.*` for tokens of an endpoint (feature `oidc`), `ssl.truststore.*` and
-    /// `ssl.keystore.*` (PEM, and JKS or PKCS #12 with the feature `keystores`, which is there by default; which of those
-    /// two it is, a file says itself), `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
+    /// `ssl.keystore.*` (PEM, and JKS or PKCS #12 with the feature `keystores`, which is there by default: the file
+    /// says which of the two it is), `ssl.key.password`, `ssl.enabled.protocols`, `ssl.cipher.suites`,
+    /// `ssl.endpoint.identification.algorithm`,
     /// `request.timeout.ms`, `socket.connection.setup.timeout.ms`, `connections.max.idle.ms`, `metadata.max.age.ms`,
     /// `metadata.recovery.strategy`, `metadata.recovery.rebootstrap.trigger.ms` and `allow.auto.create.topics`. Others,
     /// such as those of producers and consumers, are passed over; the log warns of those about security (`security.*`,

@@ -83,7 +83,7 @@ pub use network::{Socks5, TcpConnect};
 pub use producer::{DeliveryHandle, Producer, Record, RecordMetadata};
 pub use spans::OTEL_SEMCONV_VERSION;
 #[cfg(feature = "tls")]
-pub use tls::Tls;
+pub use tls::{Tls, TlsVersion};
 pub use types::{BrokerInfo, PartitionInfo, TopicInfo, TopicPartition};
 
 /// The README's examples, compiled and run with the other documentation tests.

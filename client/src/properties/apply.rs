@@ -13,7 +13,7 @@ pub(super) const NO_SERVERS: &str = "bootstrap.servers is missing";
 /// # Errors
 /// What is wrong, in words that begin with the property's name.
 pub(super) fn builder(properties: &Properties) -> Result<KafkaBuilder, String> {
-    if properties.get("config.providers").is_some() {
+    if properties.get("config.providers").is_some_and(|names| !names.is_empty()) {
         return Err(
             "config.providers is set, which only Java has: write the values themselves instead of ${…}".to_owned()
         );
@@ -139,6 +139,12 @@ fn encrypt(_builder: KafkaBuilder, _properties: &Properties) -> Result<KafkaBuil
 #[cfg(feature = "tls")]
 fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilder, String> {
     let mut tls = crate::tls::Tls::new();
+    if let Some(list) = properties.list("ssl.enabled.protocols") {
+        tls = tls.versions(versions(&list)?);
+    }
+    if let Some(list) = properties.list("ssl.cipher.suites") {
+        tls = tls.cipher_suites(list);
+    }
     if let Some(path) = properties.get("ssl.truststore.location") {
         tls = match kind_of("truststore", properties)? {
             StoreKind::Pem => tls.roots_file(path),
@@ -184,6 +190,29 @@ fn encrypt(builder: KafkaBuilder, properties: &Properties) -> Result<KafkaBuilde
     Ok(builder.tls(tls))
 }
 
+/// `ssl.enabled.protocols`. Old ones beside new ones are for peers that speak nothing else, and are not missed.
+#[cfg(feature = "tls")]
+fn versions(names: &[&str]) -> Result<Vec<crate::tls::TlsVersion>, String> {
+    use crate::tls::TlsVersion::{Tls12, Tls13};
+
+    let mut versions = Vec::new();
+    for name in names {
+        match name.to_ascii_uppercase().as_str() {
+            "TLSV1.3" => versions.push(Tls13),
+            "TLSV1.2" => versions.push(Tls12),
+            "TLSV1.1" | "TLSV1" | "SSLV3" | "SSLV2HELLO" => {}
+            _ => return Err(unknown("ssl.enabled.protocols", name, "TLSv1.3 or TLSv1.2, or both")),
+        }
+    }
+    match versions.is_empty() {
+        false => Ok(versions),
+        true => Err(format!(
+            "ssl.enabled.protocols is '{}', which is older than what is spoken here: give TLSv1.3 or TLSv1.2, or both",
+            names.join(",")
+        )),
+    }
+}
+
 /// What the file of a store is.
 #[cfg(feature = "tls")]
 enum StoreKind {
@@ -217,6 +246,13 @@ fn wants_pem(what: &str, name: &str, properties: &Properties) -> Result<(), Stri
 }
 
 impl Properties {
+    /// A list, if there is anything in it.
+    #[cfg(feature = "tls")]
+    fn list(&self, name: &str) -> Option<Vec<&str>> {
+        let list = self.get(name)?.split(',').map(str::trim).filter(|part| !part.is_empty());
+        Some(list.collect::<Vec<_>>()).filter(|list| !list.is_empty())
+    }
+
     pub(super) fn millis(&self, name: &str) -> Result<Option<Duration>, String> {
         let number =
             |value: &str| value.parse().map(Duration::from_millis).map_err(|_| unknown(name, value, "milliseconds"));

@@ -29,9 +29,7 @@ pub(super) fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<K
             ));
         }
     };
-    if mechanism == "OAUTHBEARER" {
-        judge_handler(properties)?;
-    }
+    judge_classes(mechanism, properties)?;
     let jaas = properties.get("sasl.jaas.config").ok_or("sasl.jaas.config is missing: it says who the client is")?;
     let wrong = |why| format!("sasl.jaas.config {why}");
     let module = LoginModule::read(jaas).map_err(wrong)?;
@@ -62,8 +60,12 @@ pub(super) fn log_in(builder: KafkaBuilder, properties: &Properties) -> Result<K
 
 /// Java's module has Amazon's SDK find the keys.
 fn iam(builder: KafkaBuilder, module: &LoginModule) -> Result<KafkaBuilder, String> {
+    // How often Amazon's SDK tries, and whether it logs who it is, changes nothing of who it is.
     // Before the profile: the feature, which that needs, makes up for none of these.
-    if let Some((name, _)) = module.options_after("aws").find(|(name, _)| *name != "ProfileName") {
+    if let Some((name, _)) = module
+        .options_after("aws")
+        .find(|(name, _)| !matches!(*name, "ProfileName" | "DebugCreds" | "MaxRetries" | "MaxBackOffTimeMs"))
+    {
         return Err(format!(
             "has the option 'aws{name}', which is not known: name a profile with awsProfileName (with the feature \
              aws-config), which may assume a role, or give a provider to sasl_aws_msk_iam"
@@ -87,6 +89,39 @@ fn by_sdk(builder: KafkaBuilder, profile: Option<&str>) -> Result<KafkaBuilder, 
                         sasl_aws_msk_iam"
             .to_owned()),
     }
+}
+
+/// The classes that Java asks who the client is. One of its own is done without here; what another one does nobody here
+/// can know, and to go on without it would authenticate as somebody else.
+fn judge_classes(mechanism: &str, properties: &Properties) -> Result<(), String> {
+    const OF_LOGIN: &[&str] = &["DefaultLogin", "OAuthBearerRefreshingLogin"];
+    const OF_CLIENT: &[&str] = &[
+        "IAMClientCallbackHandler",
+        "IAMOAuthBearerSaslClientCallbackHandler",
+        "OAuthBearerSaslClientCallbackHandler",
+        "SaslClientCallbackHandler",
+    ];
+    for (name, known) in [("sasl.login.class", OF_LOGIN), ("sasl.client.callback.handler.class", OF_CLIENT)] {
+        let other = properties.get(name).filter(|path| !known.contains(&path.rsplit('.').next().unwrap_or_default()));
+        if let Some(path) = other {
+            return Err(format!(
+                "{name} names {path}, which only Java has: say who the client is in sasl.jaas.config, or by the \
+                 builder's sasl_… setters"
+            ));
+        }
+    }
+    if mechanism == "OAUTHBEARER" {
+        return judge_handler(properties);
+    }
+    if let Some(path) = properties.get("sasl.login.callback.handler.class") {
+        // Java's own modules of these mechanisms ask it nothing.
+        tracing::warn!(
+            sasl.mechanism = mechanism,
+            class = path,
+            "the property sasl.login.callback.handler.class has no effect with this mechanism"
+        );
+    }
+    Ok(())
 }
 
 /// Java asks this class for tokens. One that is not its own does something that nobody here can know, and to go on

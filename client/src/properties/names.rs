@@ -17,7 +17,9 @@ const READ: &[&str] = &[
     "metadata.recovery.strategy",
     "request.timeout.ms",
     "sasl.jaas.config",
+    "sasl.client.callback.handler.class",
     "sasl.login.callback.handler.class",
+    "sasl.login.class",
     "sasl.login.read.timeout.ms",
     "sasl.mechanism",
     "sasl.oauthbearer.assertion.algorithm",
@@ -39,6 +41,8 @@ const READ: &[&str] = &[
     "sasl.oauthbearer.token.endpoint.url",
     "security.protocol",
     "socket.connection.setup.timeout.ms",
+    "ssl.cipher.suites",
+    "ssl.enabled.protocols",
     "ssl.endpoint.identification.algorithm",
     "ssl.key.password",
     "ssl.keystore.certificate.chain",
@@ -56,7 +60,7 @@ const READ: &[&str] = &[
 /// Java's that change nothing here and need not: how it does what is done here in another way, and what Amazon's and
 /// Strimzi's files have beside what matters.
 const NEEDLESS: &[&str] = &[
-    "sasl.client.callback.handler.class",
+    "config.providers",
     "sasl.login.connect.timeout.ms",
     "sasl.login.retry.backoff.max.ms",
     "sasl.login.retry.backoff.ms",
@@ -71,16 +75,30 @@ const NEEDLESS: &[&str] = &[
 /// Whole families of them.
 const NEEDLESS_FAMILIES: &[&str] = &["sasl.kerberos.", "sasl.login.refresh."];
 
+/// Java's and librdkafka's that allow less than there is without them, or have others do what is done here.
+const RESTRICTING: &[&str] = &[
+    "ssl.crl.location",
+    "ssl.curves.list",
+    "ssl.engine.factory.class",
+    "ssl.engine.id",
+    "ssl.engine.location",
+    "ssl.sigalgs.list",
+];
+
 /// How many letters may be wrong in a name that is taken for a misspelt one.
 const SLIPS: usize = 2;
 
 /// Judges all names of a Java client's file: the log tells of those that were meant to do something and do not.
 ///
 /// # Errors
-/// One about security is misspelt: to pass it over would be to connect without what it asks for.
+/// One about security is misspelt, or restricts what it is not known here how to restrict: to pass it over would be to
+/// connect without what it asks for.
 pub(super) fn judge_file(properties: &Properties) -> Result<(), String> {
     for name in properties.names().filter(|name| is_name(name) && !is_harmless(name)) {
         match (nearest(name), is_of_security(name)) {
+            _ if RESTRICTING.contains(&name) => {
+                return Err(format!("{name} is set, which is not served: what it asks for would not be done"));
+            }
             (Some(meant), true) => return Err(format!("{name} is not known: is {meant} meant?")),
             (Some(meant), false) => tracing::warn!(name, meant, "a property that is not known: is it misspelt?"),
             (None, true) => tracing::warn!(name, "a property of security has no effect here"),
@@ -193,7 +211,7 @@ mod tests {
         assert_eq!(nearest("reqest.timeout.ms"), Some("request.timeout.ms"));
         assert_eq!(nearest("sasl.mechanisms"), Some("sasl.mechanism"));
         assert_eq!(nearest("ssl.truststore.locaton"), Some("ssl.truststore.location"));
-        for other in ["acks", "group.id", "linger.ms", "retries", "topic", "uri", "ssl.cipher.suites"] {
+        for other in ["acks", "group.id", "linger.ms", "retries", "topic", "uri", "ssl.curves.list"] {
             assert_eq!(nearest(other), None, "{other}");
         }
     }

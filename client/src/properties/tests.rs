@@ -62,11 +62,15 @@ fn what_is_wrong_is_named() {
     assert_refused(&default, &["sasl.mechanism is missing", "GSSAPI", "not served", "SCRAM-SHA-512"]);
     assert_refused(&format!("{SASL}sasl.mechanism=scram-sha-512"), &["'scram-sha-512'", "SCRAM-SHA-512"]);
     assert_refused("bootstrap.servers=a:1\nconfig.providers=file", &["config.providers", "${…}"]);
+    // Java's default.
+    shown("bootstrap.servers=a:1\nconfig.providers=");
     let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required");
     for option in ["awsRoleArn", "awsRoleSessionName", "awsStsRegion"] {
         let words = [option, "not known", "awsProfileName", "provider to sasl_aws_msk_iam"];
         assert_refused(&format!("{iam} awsProfileName=\"prod\" {option}=\"x\";"), &words);
     }
+    // How Amazon's SDK does it, and whether it logs it.
+    shown(&format!("{iam} awsDebugCreds=true awsMaxRetries=\"7\" awsMaxBackOffTimeMs=\"500\";"));
     let profile = format!("{iam} awsProfileName=\"prod\";");
     if cfg!(feature = "aws-config") {
         assert!(shown(&profile).contains("MskIam"));
@@ -89,7 +93,56 @@ fn a_slip_in_a_name_of_security_is_an_error() {
         &["security.protocl", "is security.protocol meant"],
     );
     assert_refused("bootstrap.servers=a:1\nsasl.mechanisms=PLAIN", &["is sasl.mechanism meant"]);
-    shown("bootstrap.servers=a:1\nreqest.timeout.ms=1\nssl.cipher.suites=x\nsasl.kerberos.service.name=kafka\nacks=1");
+    shown("bootstrap.servers=a:1\nreqest.timeout.ms=1\nssl.x=x\nsasl.kerberos.service.name=kafka\nacks=1");
+}
+
+/// What allows less than there is without it is done, or is an error, in a file as in a variable.
+#[test]
+fn what_restricts_is_never_passed_over() {
+    let ssl = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n";
+    for name in ["ssl.engine.factory.class", "ssl.crl.location", "ssl.sigalgs.list"] {
+        assert_refused(&format!("{ssl}{name}=com.bank.Hsm"), &[name, "not served"]);
+        let variable = names::variable(name);
+        assert_unfit(&[("KRAFKA_BOOTSTRAP_SERVERS", "a:1"), (&variable, "x")], &[&variable]);
+    }
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn versions_and_cipher_suites_are_read() {
+    let ssl = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n";
+    for (list, versions) in [
+        ("TLSv1.3", "Some([Tls13])"),
+        (" TLSv1.2 , TLSv1.3 ", "Some([Tls12, Tls13])"),
+        ("tlsv1.3,TLSv1.1,TLSv1,SSLv3", "Some([Tls13])"),
+        ("", "None"),
+    ] {
+        let shown = shown(&format!("{ssl}ssl.enabled.protocols={list}\nssl.protocol=TLSv1.3\n"));
+        assert!(shown.contains(&format!("versions: {versions}")), "{shown}");
+    }
+    assert_refused(&format!("{ssl}ssl.enabled.protocols=TLSv1.1,TLSv1"), &["'TLSv1.1,TLSv1'", "older", "TLSv1.3"]);
+    assert_refused(&format!("{ssl}ssl.enabled.protocols=TLSv1.3,TLSv1.4"), &["'TLSv1.4'", "TLSv1.3 or TLSv1.2"]);
+    let suites = shown(&format!("{ssl}ssl.cipher.suites=TLS_AES_256_GCM_SHA384, x"));
+    assert!(suites.contains("suites: Some([\"TLS_AES_256_GCM_SHA384\", \"x\"])"), "{suites}");
+}
+
+/// A class of Java's that says who the client is is not there.
+#[test]
+fn classes_that_only_java_has_are_named() {
+    let plain = format!(
+        "{SASL}sasl.mechanism=PLAIN\nsasl.jaas.config=x.PlainLoginModule required username=alice password=x;\n"
+    );
+    for name in ["sasl.client.callback.handler.class", "sasl.login.class"] {
+        assert_refused(&format!("{plain}{name}=com.bank.Vault"), &[name, "com.bank.Vault", "sasl.jaas.config"]);
+    }
+    let security = "org.apache.kafka.common.security";
+    shown(&format!("{plain}sasl.login.class={security}.authenticator.DefaultLogin"));
+    shown(&format!("{plain}sasl.client.callback.handler.class={security}.authenticator.SaslClientCallbackHandler"));
+    // Java's own modules of PLAIN and SCRAM ask it nothing: the log says so.
+    shown(&format!("{plain}sasl.login.callback.handler.class=com.bank.Vault"));
+    let iam = format!("{SASL}sasl.mechanism=AWS_MSK_IAM\nsasl.jaas.config=x.IAMLoginModule required;\n");
+    let amazon = "software.amazon.msk.auth.iam.IAMClientCallbackHandler";
+    shown(&format!("{iam}sasl.client.callback.handler.class={amazon}"));
 }
 
 /// A class of Java's that brings tokens is not there; what would be sent without it is a token of somebody else.
@@ -324,7 +377,7 @@ fn a_variable_that_is_wrong_is_named() {
         &["PROTOCL", "is KRAFKA_SECURITY_PROTOCOL meant"],
     );
     assert_unfit(&[servers, ("KRAFKA_REQEST_TIMEOUT_MS", "1")], &["is KRAFKA_REQUEST_TIMEOUT_MS meant"]);
-    assert_unfit(&[servers, ("KRAFKA_SSL_CIPHER_SUITES", "x")], &["KRAFKA_SSL_CIPHER_SUITES has no effect"]);
+    assert_unfit(&[servers, ("KRAFKA_SSL_X", "x")], &["KRAFKA_SSL_X has no effect"]);
     // Kubernetes has these for a service of this name, and an application may have its own.
     assert!(environment(&[servers, ("KRAFKA_SERVICE_HOST", "10.0.0.1"), ("KRAFKA_TOPIC", "orders")]).is_ok());
 }

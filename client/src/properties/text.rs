@@ -13,7 +13,7 @@ pub(super) fn read(text: &str) -> Result<Vec<(String, Zeroizing<String>)>, Strin
     let mut properties = Vec::new();
     // Some editors begin a file with it. It is nothing of the first name.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = text.lines().enumerate();
+    let mut lines = lines(text).enumerate();
     while let Some((number, line)) = lines.next() {
         let start = line.trim_start_matches(is_blank);
         if start.is_empty() || start.starts_with(['#', '!']) {
@@ -68,13 +68,42 @@ fn unescaped(next: char, chars: &mut Peekable<Chars<'_>>) -> Result<char, String
         Some('t') => '\t',
         Some('f') => '\u{c}',
         Some('u') => {
-            let digits: String = chars.by_ref().take(4).collect();
-            let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-            let unit = code.ok_or("a \\u has no four hexadecimal digits behind it")?;
-            return char::from_u32(unit).ok_or_else(|| "a \\u has half a character behind it: write it out".to_owned());
+            let first = unit(chars)?;
+            // Java's characters are of 16 bits: those beyond are two, one behind the other.
+            let mut units = vec![first];
+            if matches!(first, 0xd800..=0xdbff) && chars.next() == Some('\\') && chars.next() == Some('u') {
+                units.push(unit(chars)?);
+            }
+            let read: Result<Vec<char>, _> = char::decode_utf16(units).collect();
+            match read.as_deref() {
+                Ok([whole]) => *whole,
+                _ => return Err("a \\u has half a character behind it: write it out".to_owned()),
+            }
         }
         Some(other) => other,
         None => '\\',
+    })
+}
+
+/// What stands behind a `\u`.
+fn unit(chars: &mut Peekable<Chars<'_>>) -> Result<u16, String> {
+    let digits: String = chars.by_ref().take(4).collect();
+    let is_whole = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let code = u16::from_str_radix(&digits, 16).ok().filter(|_| is_whole);
+    code.ok_or_else(|| "a \\u has no four hexadecimal digits behind it".to_owned())
+}
+
+/// The lines of a text, which end in `\n`, in `\r`, or in both.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let (line, more) = rest.split_at(end);
+        if rest.is_empty() {
+            return None;
+        }
+        rest = more.strip_prefix("\r\n").or_else(|| more.get(1..)).unwrap_or_default();
+        Some(line)
     })
 }
 
@@ -106,6 +135,17 @@ mod tests {
         assert_reads(r"a\=b\:c=d", "a=b:c", "d");
     }
 
+    /// As on the Macs of old, and as Java has it.
+    #[test]
+    fn lines_end_in_either_way() {
+        let read =
+            ["a=1\nb=2\\\n 3\n\n#x\nc=4", "a=1\rb=2\\\r 3\r\r#x\rc=4\r", "a=1\r\nb=2\\\r\n 3\r\n\r\n#x\r\nc=4\r\n"];
+        for text in read {
+            let expected = [("a", "1"), ("b", "23"), ("c", "4")];
+            assert_eq!(entries(text), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+    }
+
     #[test]
     fn comments_and_empty_lines_are_passed_over() {
         assert_eq!(entries("# a=b\n\n  ! c=d\n   \n"), []);
@@ -127,6 +167,9 @@ mod tests {
     fn escapes_are_read() {
         assert_reads(r#"a=\"x\"\n\t\u00e4\q"#, "a", "\"x\"\n\täq");
         assert!(read("\na=\\u12").expect_err("two digits").starts_with("line 2: "));
-        assert!(read("a=\\ud800").is_err());
+        assert_reads("a=x\\ud83d\\ude00y", "a", "x\u{1f600}y");
+        for half in ["\\ud800", "\\ud83d\\u0041", "\\ud83dx", "\\ude00", "\\ud83d\\n", "\\u+123"] {
+            read(&format!("a={half}")).expect_err("half a character");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! [`Tls`]: whom the client trusts, which certificate it shows, and how both are kept fresh.
 
+mod allowed;
 mod explain;
 mod faults;
 mod fresh;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
+use self::allowed::Allowed;
+pub use self::allowed::TlsVersion;
 #[cfg(feature = "oidc")]
 pub(crate) use self::explain::cause;
 pub(crate) use self::explain::{Peer, explain, explain_late};
@@ -82,6 +85,7 @@ struct Settings {
     identity: Option<Identity>,
     key_password: Option<Secret>,
     accepts_any_name: bool,
+    allowed: Allowed,
 }
 
 impl Default for Tls {
@@ -249,6 +253,27 @@ impl Tls {
         self.with("accept_any_name", |settings| settings.accepts_any_name = true)
     }
 
+    /// Speaks these versions of TLS only.
+    ///
+    /// For rules that ask for TLS 1.3, or for a broker whose TLS 1.3 is not well. Default: both. Java:
+    /// `ssl.enabled.protocols`.
+    #[must_use]
+    pub fn versions(self, versions: impl IntoIterator<Item = TlsVersion>) -> Self {
+        let versions = versions.into_iter().collect();
+        self.with("versions", |settings| settings.allowed.versions = Some(versions))
+    }
+
+    /// Offers these cipher suites only, by the names that IANA and Java have for them, such as
+    /// `TLS_AES_256_GCM_SHA384`. Names that are not there are passed over with a warning.
+    ///
+    /// For rules that ask for it: those that are there are all good. Default: all of the cryptography that krafka is
+    /// built with. Java: `ssl.cipher.suites`.
+    #[must_use]
+    pub fn cipher_suites(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        self.with("cipher_suites", |settings| settings.allowed.suites = Some(names))
+    }
+
     /// Changes the settings; those of a configuration that was brought along are its own.
     fn with(mut self, setter: &'static str, change: impl FnOnce(&mut Settings)) -> Self {
         match &mut self.source {
@@ -266,7 +291,7 @@ impl fmt::Debug for Tls {
         shown.field("server_name", &self.server_name);
         if let Source::Settings(settings) = &self.source {
             shown.field("roots", &settings.roots).field("identity", &settings.identity);
-            shown.field("accepts_any_name", &settings.accepts_any_name);
+            shown.field("accepts_any_name", &settings.accepts_any_name).field("allowed", &settings.allowed);
         }
         shown.finish_non_exhaustive()
     }
@@ -284,9 +309,9 @@ impl Settings {
     }
 
     fn config(&self, files: &Files) -> Result<ClientConfig, String> {
-        let provider = provider()?;
+        let (provider, versions) = self.allowed.of(provider()?)?;
         let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(&versions)
             .map_err(|why| format!("the cryptography provider has no version of TLS ({why})"))?;
         let verifier = Verifier::new(self.roots.load(files)?, provider, self.accepts_any_name)?;
         // "Dangerous" is what rustls calls a verifier that it has not made itself.

@@ -9,12 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use krafka::protocol::ApiKey;
 use krafka::testing::FakeCluster;
-use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, Stream, Tls};
+use krafka::{Connect, Connecting, Environment, Kafka, KafkaBuilder, KrafkaError, Stream, Tls, TlsVersion};
 use rustls::{HandshakeKind, ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsAcceptor;
+use tracing::Level;
 
 use super::assert_says;
+use super::observed::Observed;
 use super::tls::{Authority, Folder, host};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -217,6 +219,41 @@ async fn a_client_certificate_that_was_renewed_is_shown() {
 fn speaking(authority: &Authority, versions: &[&'static SupportedProtocolVersion]) -> Arc<ServerConfig> {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).expect("a key");
     authority.issue_with(&host(), key, |_| {}).server_with(None, versions)
+}
+
+/// Whoever allows one version only speaks no other, on either side, whichever the cryptography.
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_not_allowed_is_not_spoken() {
+    let authority = Authority::new();
+    let all = [(TlsVersion::Tls12, &rustls::version::TLS12), (TlsVersion::Tls13, &rustls::version::TLS13)];
+    for (ours, _) in all {
+        for (theirs, version) in all {
+            let behind = Behind::new(speaking(&authority, &[version]));
+            let tls = Tls::new().roots_pem(&authority.pem).versions([ours]);
+            let connected = behind.client(&authority).tls(tls).connect().await.map(drop);
+            match ours == theirs {
+                true => connected.expect("it is the same version"),
+                false => assert_says(&connected.expect_err("it is another version"), &["version"]),
+            }
+        }
+    }
+}
+
+/// The server speaks all of them; what is agreed on is what the client names.
+#[tokio::test(start_paused = true)]
+async fn cipher_suites_are_those_that_are_named() {
+    let authority = Authority::new();
+    let suites = ["TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"];
+    for name in suites {
+        let (log, _guard) = Observed::start();
+        let behind = Behind::new(speaking(&authority, rustls::ALL_VERSIONS));
+        let tls = Tls::new().roots_pem(&authority.pem).cipher_suites([name, "TLS_RSA_WITH_RC4_128_MD5"]);
+        behind.client(&authority).tls(tls).connect().await.expect("the server has it");
+
+        let told = log.lines(Level::DEBUG).join("\n").replace("TLS13_", "TLS_");
+        assert!(told.contains(&format!("suite={name}")), "{told} lacks {name}");
+        assert!(told.contains("is passed over") && told.contains("TLS_RSA_WITH_RC4_128_MD5"), "{told}");
+    }
 }
 
 /// TL-08.

@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::der::{Der, OCTETS, SEQUENCE};
-use super::{Fault, Key, Passwords, Store};
+use super::{Fault, Key, Opened, Passwords, Store};
 
 /// How long a SHA-1 digest is.
 const DIGEST: usize = 20;
@@ -67,7 +67,7 @@ fn certificate(rest: &mut Rest<'_>, version: usize) -> Result<CertificateDer<'st
 }
 
 /// Sun's cipher: the key is joined by XOR with a chain of digests, which the password and a salt begin.
-fn decrypt(encrypted: &[u8], passwords: Passwords<'_>) -> Result<Zeroizing<Vec<u8>>, Fault> {
+fn decrypt(encrypted: &[u8], passwords: Passwords<'_>) -> Opened {
     let mut info = Der(encrypted).expect(SEQUENCE).map_err(|_| BROKEN)?;
     let (algorithm, _) = info.algorithm().map_err(|_| BROKEN)?;
     if algorithm != KEY_PROTECTOR {

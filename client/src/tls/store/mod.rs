@@ -5,8 +5,8 @@
 //!   30 …            PKCS #12, the default since JDK 9: bags, encrypted together or one by one  (pkcs12)
 //! ```
 //!
-//! The form is told by the first bytes, whatever type is named, as in Java since JDK 9. Nothing of what is in a store is
-//! in any error, but for the aliases of its keys.
+//! The form is told by the first bytes, whatever type is named, as in Java since JDK 9. Of what is in a store only the
+//! aliases of its keys are in errors.
 
 mod der;
 mod jks;
@@ -32,9 +32,12 @@ pub(super) struct Store {
 struct Key {
     alias: String,
     /// PKCS #8; or why it cannot be decrypted, which matters to who wants it.
-    der: Result<Zeroizing<Vec<u8>>, Fault>,
+    der: Opened,
     chain: Vec<CertificateDer<'static>>,
 }
+
+/// What was encrypted.
+type Opened = Result<Zeroizing<Vec<u8>>, Fault>;
 
 /// The passwords of a store.
 #[derive(Clone, Copy)]
@@ -103,8 +106,8 @@ impl fmt::Display for Fault {
             Self::NoChain(alias) => write!(f, "has no certificate for its key '{alias}'"),
             Self::Keys(aliases) => write!(
                 f,
-                "has {} private keys ({}), and which one is meant is not guessed: keep one, with keytool -importkeystore \
-                 -srcalias",
+                "has {} private keys ({}), and which one is meant is not guessed: keep one, with keytool \
+                 -importkeystore -srcalias",
                 aliases.len(),
                 aliases.join(", ")
             ),

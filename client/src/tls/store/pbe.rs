@@ -213,7 +213,7 @@ fn unchained<C: aes::cipher::BlockCipherDecrypt>(
     sealed: &[u8],
 ) -> Result<Option<Zeroizing<Vec<u8>>>, Fault> {
     let size = C::block_size();
-    if iv.len() != size || sealed.is_empty() || sealed.len() % size != 0 {
+    if iv.len() != size || sealed.is_empty() || !sealed.len().is_multiple_of(size) {
         return Err(BROKEN);
     }
     let mut opened = Zeroizing::new(Vec::with_capacity(sealed.len()));

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::der::{BMP, BROKEN, CONTEXT, CONTEXT_OCTETS, Der, INTEGER, OCTETS, OID, SEQUENCE, SET};
 use super::pbe::{Hash, Password, decrypt};
-use super::{Fault, Key, Passwords, Store};
+use super::{Fault, Key, Opened, Passwords, Store};
 
 /// 1.2.840.113549.1.7: with 1 for data, and 6 for encrypted data.
 const PKCS7: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07];
@@ -71,7 +71,7 @@ fn opening<'a>(safe: &[u8], mut file: Der<'_>, passwords: Passwords<'a>) -> Resu
 struct Bags<'a> {
     passwords: Passwords<'a>,
     password: Password<'a>,
-    keys: Vec<(Label, Result<Zeroizing<Vec<u8>>, Fault>)>,
+    keys: Vec<(Label, Opened)>,
     certificates: Vec<(Label, CertificateDer<'static>)>,
 }
 
@@ -143,7 +143,7 @@ impl Bags<'_> {
         Ok(())
     }
 
-    fn opened(&self, algorithm: (&[u8], Der<'_>), sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    fn opened(&self, algorithm: (&[u8], Der<'_>), sealed: &[u8]) -> Opened {
         let own = self.passwords.key.map(Password::new);
         let opened = decrypt(algorithm, sealed, own.as_ref().unwrap_or(&self.password))?;
         // A wrong password leaves what looks like padding once in 256 times.
@@ -225,7 +225,7 @@ fn names(certificate: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
 }
 
 /// A key in the form of PKCS #8, if it is in that.
-fn key(der: &[u8]) -> Result<Zeroizing<Vec<u8>>, Fault> {
+fn key(der: &[u8]) -> Opened {
     let mut info = Der(der).expect(SEQUENCE)?;
     let _version = info.expect(INTEGER)?;
     let _algorithm = info.algorithm()?;
