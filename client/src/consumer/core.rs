@@ -51,7 +51,8 @@ pub(crate) struct Core {
     /// A partition is fetched again when fewer of its bytes than this are buffered.
     mark: usize,
     bound: usize,
-    complaints: VecDeque<KrafkaError>,
+    /// Errors for `poll`, each with the partition's slot if it is about what is to be read there.
+    complaints: VecDeque<(Option<usize>, KrafkaError)>,
     /// Why the group does not take this member, until it subscribes anew.
     pub(crate) refusal: Option<KrafkaError>,
 }
@@ -166,15 +167,26 @@ impl Core {
 
     /// Queues an error for `poll`.
     pub(crate) fn complain(&mut self, error: KrafkaError) {
+        self.complain_of(None, error);
+    }
+
+    fn complain_of(&mut self, slot: Option<usize>, error: KrafkaError) {
         let text = error.to_string();
-        if self.complaints.len() < MAX_COMPLAINTS && !self.complaints.iter().any(|other| other.to_string() == text) {
-            self.complaints.push_back(error);
+        let is_said = self.complaints.iter().any(|(_, other)| other.to_string() == text);
+        if self.complaints.len() < MAX_COMPLAINTS && !is_said {
+            self.complaints.push_back((slot, error));
         }
+    }
+
+    /// What was to be read of a partition is no question any more.
+    fn clear(&mut self, slot: usize) {
+        self.buffer.clear(slot);
+        self.complaints.retain(|(about, _)| *about != Some(slot));
     }
 
     /// The next error that a `poll` should return.
     pub(crate) fn complaint(&mut self) -> Option<KrafkaError> {
-        self.complaints.pop_front()
+        self.complaints.pop_front().map(|(_, error)| error)
     }
 
     /// Why the group, or a partition, stands still, if one does: said whenever a `poll` has nothing better to return.
@@ -196,7 +208,7 @@ impl Core {
 
     pub(crate) fn assign(&mut self, name: TopicPartition, stage: Stage) {
         if let Some(slot) = self.subscription.slot(&name) {
-            self.buffer.clear(slot);
+            self.clear(slot);
         }
         let claim = self.subscription.add(name, stage);
         let is_paused = self.subscription.held(claim).is_some_and(|partition| partition.paused);
@@ -205,7 +217,7 @@ impl Core {
 
     pub(crate) fn unassign(&mut self, name: &TopicPartition) {
         if let Some(slot) = self.subscription.remove(name) {
-            self.buffer.clear(slot);
+            self.clear(slot);
             self.buffer.resume(slot);
         }
     }
@@ -217,19 +229,19 @@ impl Core {
     }
 
     pub(crate) fn seek(&mut self, slot: usize, position: Position) {
-        self.buffer.clear(slot);
+        self.clear(slot);
         self.subscription.seek(slot, position);
     }
 
     pub(crate) fn reset(&mut self, slot: usize, start: Start) {
-        self.buffer.clear(slot);
+        self.clear(slot);
         self.subscription.reset(slot, start);
     }
 
     pub(crate) fn stick(&mut self, slot: usize, error: KrafkaError) {
-        self.buffer.clear(slot);
+        self.clear(slot);
         self.subscription.stick(slot, error.clone());
-        self.complain(error);
+        self.complain_of(Some(slot), error);
     }
 
     pub(crate) fn set_paused(&mut self, slot: usize, paused: bool) {

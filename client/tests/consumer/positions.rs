@@ -46,6 +46,24 @@ async fn without_a_policy_poll_names_the_partition_until_the_user_seeks() {
     assert_eq!(values(&take(&consumer, 1).await), ["b"]);
 }
 
+/// Between `assign` and `seek` the task may well have looked for a position, and found none.
+#[tokio::test(start_paused = true)]
+async fn who_seeks_before_the_first_poll_hears_of_no_missing_position() {
+    let world = World::new(&[("t", 1)]).await;
+    world.produce("t", 0, &["a", "b"]).await;
+    let consumer = reader_with(&world, AutoOffsetReset::None).await;
+    tokio::time::sleep(SOON).await;
+
+    consumer.seek("t", 0, 1).await.expect("assigned");
+
+    assert_eq!(values(&consumer.poll(SOON).await.expect("there is a position")), ["b"]);
+    let other = reader_with(&world, AutoOffsetReset::None).await;
+    tokio::time::sleep(SOON).await;
+    other.assign("t", vec![]).await.expect("nothing is read");
+    let idle = other.poll(SOON).await.expect_err("it reads nothing");
+    assert!(matches!(idle, KrafkaError::IllegalState { .. }), "and wants for no position: {idle:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn by_duration_starts_at_the_first_record_that_is_young_enough() {
     let world = World::new(&[("t", 1)]).await;

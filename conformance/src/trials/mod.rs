@@ -27,6 +27,7 @@ mod road;
 mod security;
 mod silence;
 mod throttling;
+mod truncation;
 mod upgrades;
 mod versions;
 mod work;
@@ -145,6 +146,7 @@ trials! {
     "LE-28,MD-08" leaders::nothing_is_lost_while_replicas_move on Nodes;
     "MD-22,RB-06" leaders::nothing_is_lost_while_all_nodes_are_restarted on Nodes long;
     "LE-01" leaders::a_former_leader_names_the_next on Nodes;
+    "LE-09" truncation::a_truncated_log_is_read_on_from_where_it_parts on Nodes;
     "LE-15" leaders::a_seek_with_an_older_epoch_lands_where_it_ended on Nodes;
     "LE-24" racks::records_come_from_the_replica_in_ones_rack on Nodes;
     "LE-25" racks::a_position_that_no_replica_has_is_reset on Nodes;
