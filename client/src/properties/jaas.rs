@@ -46,8 +46,14 @@ impl LoginModule {
             module.options.insert(name.to_string(), value);
             last = Some(name);
         }
-        if chars.next() != Some(';') {
-            return Err("has no ';' at its end".to_owned());
+        match chars.next() {
+            Some(';') => {}
+            Some('=') => {
+                let whose = last.as_deref().and_then(|last| shown(last));
+                let whose = whose.map_or_else(String::new, |last| format!(" of '{last}'"));
+                return Err(format!("has a '=' too many: the value{whose} needs double quotes around it, as in Java"));
+            }
+            _ => return Err("has no ';' at its end".to_owned()),
         }
         skip_blanks(&mut chars);
         if chars.peek().is_some() {
@@ -221,7 +227,9 @@ mod tests {
             let fault = fault(&format!("a.PlainLoginModule required password=ab;{more}"));
             assert!(fault.contains("behind its first ';'") && !fault.contains(more), "{fault}");
         }
-        for torn in ["my hunter2", "my\"hunter2\"", "\"x\"hunter2\"", "it's hunter2 x"] {
+        for torn in
+            ["hunter2==", "Endpoint=sb://hunter2/", "my hunter2", "my\"hunter2\"", "\"x\"hunter2\"", "it's hunter2 x"]
+        {
             let fault = fault(&format!("a.PlainLoginModule required username=a password={torn};"));
             assert!(fault.contains("the value of 'password' needs double quotes"), "{fault}");
             assert!(!fault.contains("hunter2"), "{fault}");

@@ -131,12 +131,15 @@ pub(super) fn alerted(alert: AlertDescription, peer: &Peer) -> String {
         }
         Alert::CertificateExpired => "the client's certificate has expired: renew it".into(),
         Alert::CertificateRevoked => "the client's certificate was revoked: get another".into(),
-        Alert::HandshakeFailure | Alert::ProtocolVersion | Alert::InsufficientSecurity => {
+        Alert::ProtocolVersion => format!(
+            "{whom} speaks none of the versions of TLS that this client may speak, which are 1.2 and 1.3 where \
+             Tls::versions says nothing else"
+        ),
+        Alert::HandshakeFailure | Alert::InsufficientSecurity => {
             let other = if peer.shows_certificate { String::new() } else { format!(" If so, {WANTS_ONE}") };
             format!(
-                "there is no version or cipher of TLS, or no kind of key in {whom}'s certificate, that both know (RSA, \
-                 P-256, P-384 and Ed25519 are known here, and TLS 1.2 and 1.3); or a client certificate is asked \
-                 for.{other}"
+                "there is no cipher of TLS, or no kind of key in {whom}'s certificate, that both know (RSA, P-256, \
+                 P-384 and Ed25519 are known here); or a client certificate is asked for.{other}"
             )
         }
         Alert::UnrecognisedName => "it serves no such name: check the host name, or Tls::server_name".into(),
