@@ -36,7 +36,7 @@ static READERS: Mutex<BTreeMap<PathBuf, Vec<oneshot::Sender<Answer>>>> = Mutex::
 pub(crate) struct Files(BTreeMap<PathBuf, Answer>);
 
 /// What tells whether files are as they were.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fingerprint(Vec<Option<[u8; 32]>>);
 
 impl Files {

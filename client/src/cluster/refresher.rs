@@ -246,10 +246,21 @@ impl<W> Refresher<W> {
     }
 
     fn watched(&mut self, owner: u64, topics: Vec<Str>) {
-        if topics.is_empty() {
-            self.watched.remove(&owner);
-        } else {
-            self.watched.insert(owner, topics.into_iter().collect());
+        let topics: BTreeSet<Str> = topics.into_iter().collect();
+        let before = self.watched.remove(&owner).unwrap_or_default();
+        let is_watched =
+            |watched: &BTreeMap<u64, BTreeSet<Str>>, topic: &Str| watched.values().any(|topics| topics.contains(topic));
+        // What nobody keeps fresh any more is as old as it is, however young when it was asked for.
+        for topic in before.difference(&topics).filter(|topic| !is_watched(&self.watched, topic)) {
+            self.used.remove(topic);
+        }
+        let is_old = |topic: &&Str| !self.used.contains_key(*topic) && !is_watched(&self.watched, topic);
+        let old: Vec<Str> = topics.difference(&before).filter(is_old).cloned().collect();
+        if !old.is_empty() {
+            self.doubted(old);
+        }
+        if !topics.is_empty() {
+            self.watched.insert(owner, topics);
         }
     }
 

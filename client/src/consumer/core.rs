@@ -179,7 +179,7 @@ impl Core {
     }
 
     /// What was to be read of a partition is no question any more.
-    fn clear(&mut self, slot: usize) {
+    pub(crate) fn clear(&mut self, slot: usize) {
         self.buffer.clear(slot);
         self.complaints.retain(|(about, _)| *about != Some(slot));
     }

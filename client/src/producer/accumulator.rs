@@ -131,16 +131,21 @@ impl Accumulator {
         let Some(topic) = self.topics.get(record.topic.as_bytes()) else { return Append::NeedsTopic };
         // Moving away from a sticky partition takes another turn, and may meet another task doing the same.
         loop {
+            // Once for a record: while it is placed, the topic may be put to rest, or come back with more.
+            let count = topic.count();
+            if count == 0 {
+                return Append::NeedsTopic;
+            }
             let mut sticky = None;
             let partition = if let Some(partition) = record.partition {
                 partition
             } else if let Some(partitioner) = &self.partitioner {
-                match ask(&**partitioner, record, topic) {
+                match ask(&**partitioner, record, topic, count) {
                     Ok(partition) => partition,
                     Err(error) => return Append::Refused(Box::new(error)),
                 }
             } else if let Some(key) = &record.key {
-                partition_of_key(key, topic.count().max(1))
+                partition_of_key(key, count)
             } else {
                 sticky = Some(topic);
                 topic.sticky()
@@ -389,8 +394,7 @@ fn no_such_time(record: &Record, timestamp_ms: i64) -> Append {
 }
 
 /// Asks the user's partitioner.
-fn ask(partitioner: &dyn Partitioner, record: &Record, topic: &Topic) -> Result<i32> {
-    let count = topic.count().max(1);
+fn ask(partitioner: &dyn Partitioner, record: &Record, topic: &Topic, count: i32) -> Result<i32> {
     let partition = partitioner.partition(record, &Partitions::new(count, &topic.available()));
     if (0..count).contains(&partition) {
         return Ok(partition);

@@ -253,7 +253,7 @@ impl ProducerBuilder {
     /// producer that sends to many topics, each for a while, does not ask about all of them for the rest of its life
     /// (KIP-526).
     ///
-    /// Default: 5 min. More than zero. Java: `metadata.max.idle.ms`.
+    /// Default: 5 min. At least 5 s. Java: `metadata.max.idle.ms`.
     pub fn metadata_max_idle(mut self, max_idle: Duration) -> Self {
         self.metadata_max_idle = finite(max_idle);
         self
@@ -348,8 +348,11 @@ fn check(settings: &Settings) -> Result<(), String> {
     if request_timeout.is_zero() {
         return Err("request_timeout is zero: no broker answers that fast".into());
     }
-    if settings.metadata_max_idle.is_zero() {
-        return Err("metadata_max_idle is zero: no topic would be known for long enough to send to it".into());
+    let max_idle = settings.metadata_max_idle;
+    if max_idle < MIN_MAX_IDLE {
+        return Err(format!(
+            "metadata_max_idle is {max_idle:?}: topics would be loaded again and again; give {MIN_MAX_IDLE:?} at least"
+        ));
     }
     let least = linger.saturating_add(request_timeout);
     if delivery_timeout < least {
@@ -380,6 +383,9 @@ fn check(settings: &Settings) -> Result<(), String> {
     }
     settings.compressor().map(drop).map_err(|error| format!("compression {}: {error}", settings.compression))
 }
+
+/// As in Java. Sooner than after seconds a topic is not asked about twice without a pause.
+const MIN_MAX_IDLE: Duration = Duration::from_secs(5);
 
 /// Durations go over the wire in milliseconds as an i32.
 const MOST: Duration = Duration::from_millis(i32::MAX as u64);
@@ -431,7 +437,7 @@ pub(super) mod tests {
             ("max_in_flight", |s| s.max_in_flight = 6),
             ("max_in_flight", |s| (s.is_idempotent, s.max_in_flight) = (false, 0)),
             ("request_timeout", |s| s.request_timeout = Duration::ZERO),
-            ("metadata_max_idle", |s| s.metadata_max_idle = Duration::ZERO),
+            ("metadata_max_idle", |s| s.metadata_max_idle = Duration::from_millis(4_999)),
             ("delivery_timeout", |s| s.delivery_timeout = Duration::from_millis(30_004)),
             ("buffer_memory", |s| s.buffer_memory = s.batch_size),
             ("max_request_size", |s| s.max_request_size = 100),

@@ -257,7 +257,10 @@ impl Producer {
         topic_name::check(name)?;
         let topic = accumulator.topics.get(name.as_bytes());
         let missing = record.partition.zip(topic).filter(|(partition, topic)| topic.partition(*partition).is_none());
-        if let Some((partition, topic)) = missing.filter(|(partition, _)| seen == Seen::Asked || *partition < 0) {
+        // One that rests, or was deleted meanwhile, is to be asked about first.
+        let is_final =
+            |(partition, topic): &(i32, &topics::Topic)| *partition < 0 || seen == Seen::Asked && topic.count() > 0;
+        if let Some((partition, topic)) = missing.filter(is_final) {
             let count = topic.count();
             return Err(KrafkaError::config(format!(
                 "topic '{name}' has no partition {partition}: it has {count}, numbered from 0"

@@ -357,7 +357,8 @@ impl<L: Clone> Sender<L> {
         peer.failures += 1;
         (peer.link, peer.not_before, peer.error) = (Link::Idle, Some(until), Some(error.clone()));
         self.timers.insert((until, Timer::Node(node)));
-        let waiting: Vec<_> = peer.ready.iter().copied().collect();
+        let listed = |slot: &usize| self.partitions[*slot].as_ref().is_some_and(|it| it.listed == Some(node));
+        let waiting: Vec<_> = peer.ready.iter().copied().filter(listed).collect();
         let mut names = BTreeSet::new();
         for slot in waiting {
             names.insert(self.partition(slot).destination.name.clone());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use tokio::time::timeout;
 
 use super::{Settings, Source, Tls};
 use crate::files::{Files, Fingerprint};
@@ -24,8 +25,16 @@ struct Current {
     config: Arc<ClientConfig>,
     /// That of the files that it was read from.
     fingerprint: Fingerprint,
+    /// How many readings came before the one that it was read by.
+    reading: u64,
+    /// How many readings were begun.
+    readings: u64,
     /// Whether what is in the files now cannot be used.
     is_failing: bool,
+    /// Of what could not be used the last time: it is not tried at each connection.
+    unusable: Option<Fingerprint>,
+    /// Of what is being opened, which may take long.
+    opening: Option<Fingerprint>,
     /// Whether the files were not read in time.
     is_hung: bool,
 }
@@ -55,10 +64,21 @@ impl FreshTls {
             Source::Settings(settings) => {
                 let files = Files::read(settings.paths(), patience).await?;
                 let fingerprint = files.fingerprint();
-                (Arc::new(config_of(settings, files).await?), fingerprint)
+                let config = timeout(patience, config_of(settings, files)).await;
+                let config = config.map_err(|_| format!("to open the key stores takes longer than {patience:?}"))?;
+                (Arc::new(config?), fingerprint)
             }
         };
-        let current = Current { config, fingerprint, is_failing: false, is_hung: false };
+        let current = Current {
+            config,
+            fingerprint,
+            reading: 0,
+            readings: 0,
+            is_failing: false,
+            unusable: None,
+            opening: None,
+            is_hung: false,
+        };
         Ok(Self { tls, patience, current: Arc::new(Mutex::new(current)) })
     }
 
@@ -72,8 +92,20 @@ impl FreshTls {
             // Nobody waits again for the file that somebody waited for in vain.
             && !(self.current().is_hung && Files::are_read(settings.paths()))
         {
+            let reading = {
+                let mut current = self.current();
+                current.readings += 1;
+                current.readings
+            };
             match Files::read(settings.paths(), self.patience / PART_FOR_FILES).await {
-                Ok(files) => self.renew(settings, files).await,
+                Ok(files) => {
+                    // By a task of its own: what takes longer than this connection may is there for the next.
+                    let (fresh, patience) = (self.clone(), self.patience / PART_FOR_FILES);
+                    let renewing = tokio::spawn(async move { fresh.renew(files, reading).await });
+                    if timeout(patience, renewing).await.is_err() {
+                        self.keep(&format!("to open the key stores takes longer than {patience:?}"));
+                    }
+                }
                 Err(why) => {
                     self.current().is_hung = true;
                     self.keep(&why);
@@ -83,7 +115,8 @@ impl FreshTls {
         self.current().config.clone()
     }
 
-    async fn renew(&self, settings: &Settings, files: Files) {
+    async fn renew(&self, files: Files, reading: u64) {
+        let Source::Settings(settings) = &self.tls.source else { return };
         let fingerprint = files.fingerprint();
         {
             let mut current = self.current();
@@ -92,18 +125,27 @@ impl FreshTls {
                 current.is_failing = false;
                 return;
             }
+            if [&current.unusable, &current.opening].contains(&&Some(fingerprint.clone())) {
+                return;
+            }
+            current.opening = Some(fingerprint.clone());
         }
-        match config_of(settings, files).await {
+        let opened = config_of(settings, files).await;
+        self.current().opening = None;
+        match opened {
             Ok(config) => {
-                let fresh = Current { config: Arc::new(config), fingerprint, is_failing: false, is_hung: false };
                 let mut current = self.current();
-                // Several connections may have come to it at the same time.
-                if fresh.fingerprint != current.fingerprint {
+                // Several connections may have come to it at the same time, some of them with what was there before.
+                if fingerprint != current.fingerprint && reading > current.reading {
                     tracing::info!("read the certificates of TLS again");
-                    *current = fresh;
+                    (current.config, current.fingerprint, current.reading) = (Arc::new(config), fingerprint, reading);
+                    (current.is_failing, current.unusable) = (false, None);
                 }
             }
-            Err(why) => self.keep(&why),
+            Err(why) => {
+                self.current().unusable = Some(fingerprint);
+                self.keep(&why);
+            }
         }
     }
 

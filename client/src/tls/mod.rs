@@ -135,8 +135,8 @@ impl Tls {
     ///
     /// They are those that the store marks as trusted, and the own certificates of keys in it; in a store that has
     /// neither, as openssl makes them, all. Without a password (an empty one) nothing tells whether the store was
-    /// changed, as in Java, and nothing in it may be encrypted. Java: `ssl.truststore.location` with
-    /// `ssl.truststore.password`.
+    /// changed, as in Java, and nothing in it may be encrypted; nor does anything in a PKCS #12 store that was written
+    /// without a MAC. Java: `ssl.truststore.location` with `ssl.truststore.password`.
     #[cfg(feature = "keystores")]
     #[must_use]
     pub fn roots_keystore(self, path: impl Into<PathBuf>, password: impl Into<String>) -> Self {

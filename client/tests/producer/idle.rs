@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use krafka::Record;
+use krafka::producer::{Partitioner, Partitions};
 use krafka::testing::FakeCluster;
 use krafka_protocol::{ApiKey, MetadataRequest};
 
@@ -88,12 +89,40 @@ async fn a_topic_that_was_made_again_while_it_rested_begins_anew() {
 #[tokio::test(start_paused = true)]
 async fn sending_about_the_moment_of_rest_waits_for_nothing() {
     let stage = two_topics().await;
-    let producer = stage.producer().metadata_max_idle(SECOND).build().await.expect("valid");
+    let producer = stage.producer().metadata_max_idle(5 * SECOND).build().await.expect("valid");
     for n in 0..40_u64 {
         let begin = now();
         let at = producer.send(Record::new("once", "x")).await.expect("written");
         assert_eq!(at.offset, n as i64);
         assert!(begin.elapsed() < Duration::from_millis(50), "{n}: {:?}", begin.elapsed());
-        tokio::time::sleep(SECOND - Duration::from_millis(20) + Duration::from_millis(n)).await;
+        tokio::time::sleep(5 * SECOND - Duration::from_millis(20) + Duration::from_millis(n)).await;
+    }
+}
+
+/// By the last of the partitions with a leader, and by a number of its own.
+struct Last;
+
+impl Partitioner for Last {
+    fn partition(&self, record: &Record, partitions: &Partitions<'_>) -> i32 {
+        match record.key_bytes() {
+            Some(_) => 7,
+            None => *partitions.available().last().expect("there is a leader"),
+        }
+    }
+}
+
+/// Nobody is asked about a topic that rests, and a partition that it has is not said to be missing.
+#[tokio::test(start_paused = true)]
+async fn records_for_a_topic_that_rests_are_placed_when_it_is_known_again() {
+    let stage = Stage::new(8).await;
+    let producer = stage.producer().metadata_max_idle(5 * SECOND).partitioner(Last).build().await.expect("valid");
+    for _ in 0..3 {
+        for record in
+            [Record::new("orders", "x"), Record::new("orders", "x").key("k"), Record::new("orders", "x").partition(7)]
+        {
+            let at = producer.send(record).await.expect("it is there");
+            assert_eq!(at.partition, 7);
+            tokio::time::sleep(6 * SECOND).await;
+        }
     }
 }

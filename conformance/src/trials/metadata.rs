@@ -177,7 +177,7 @@ pub(super) async fn topics_that_rest_are_not_asked_about(stage: &Stage) -> Resul
     let kafka = client(stage)?.metadata_max_age(SECOND).environment(road.environment()).connect().await?;
     let busy = topic(stage, |name| NewTopic::new(name, 1)).await?;
     let idle = topic(stage, |name| NewTopic::new(name, 1)).await?;
-    let producer = kafka.producer().metadata_max_idle(4 * SECOND).build().await?;
+    let producer = kafka.producer().metadata_max_idle(5 * SECOND).build().await?;
     // How often each topic was asked about while only one was sent to for so long.
     let asked_while_sending = async |seconds: u32| -> Result<[usize; 2]> {
         let before = road.heard_of(ApiKey::Metadata).len();

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
+use crate::auth::Secret;
+
 /// `http(s)://host[:port]/path[?query]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
@@ -68,10 +72,11 @@ impl Endpoint {
         &self.target
     }
 
-    /// The values in the query, one of which may be secret.
-    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+    /// The values in the query, one of which may be secret: as they stand there, and what that means.
+    pub(super) fn values(&self) -> impl Iterator<Item = Secret> {
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
-        query.split('&').filter_map(|parameter| parameter.split_once('=')).map(|(_, value)| value)
+        let values = query.split('&').filter_map(|parameter| parameter.split_once('=')).map(|(_, value)| value);
+        values.flat_map(|value| [Secret::new(value), decoded(value)])
     }
 
     /// The header `Host`: without the port where it is the scheme's own, as some servers insist.
@@ -82,6 +87,19 @@ impl Endpoint {
             (_, port) => format!("{host}:{port}"),
         }
     }
+}
+
+/// What is meant by a value in a query.
+fn decoded(value: &str) -> Secret {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(value.len()));
+    let mut rest = value.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let code = behind.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(if first == b'+' { b' ' } else { first }));
+        rest = if code.is_some() { &behind[2..] } else { behind };
+    }
+    Secret::new(String::from_utf8_lossy(&bytes))
 }
 
 /// Without its query, which may hold a secret.
@@ -101,6 +119,15 @@ mod tests {
     fn assert_parts(url: &str, authority: &str, port: u16, target: &str) {
         let endpoint = Endpoint::parse(url).expect("a good URL");
         assert_eq!((&*endpoint.authority(), endpoint.port(), endpoint.target()), (authority, port, target));
+    }
+
+    #[test]
+    fn values_are_told_as_they_stand_and_as_they_are_meant() {
+        let endpoint = Endpoint::parse("https://a/b?code=abc%3D%3d&x&tenant=a+b%2").expect("a good URL");
+
+        let values: Vec<String> = endpoint.values().map(|value| value.expose().to_owned()).collect();
+
+        assert_eq!(values, ["abc%3D%3d", "abc==", "a+b%2", "a b%2"]);
     }
 
     #[test]

@@ -259,7 +259,11 @@ impl Settings {
 
     async fn write(&self, assertion: &Assertion) -> Result<Secret, KrafkaError> {
         let wrong = |why| KrafkaError::config(format!("the assertion for the token endpoint: {why}"));
-        let files = Files::read(assertion.path(), self.patience()).await.map_err(wrong)?;
+        let files = Files::read(assertion.path(), self.patience()).await.map_err(KrafkaError::timeout)?;
+        // Files are renewed, and volumes hang: the next time may be another.
+        if let Some(Err(why)) = assertion.path().map(|path| files.get(path)) {
+            return Err(KrafkaError::network("the assertion for the token endpoint", std::io::Error::other(why)));
+        }
         assertion.write(&files, &self.environment).map_err(wrong)
     }
 }
@@ -270,7 +274,7 @@ impl TokenProvider for Oidc {
             let Settings { environment, timeout, extensions, .. } = &self.settings;
             let ready = self.ready.get_or_try_init(|| self.settings.ready()).await?;
             let (form, authorization, mut spoken) = self.settings.request().await?;
-            ready.endpoint.values().for_each(|value| spoken.note(&Secret::new(value)));
+            ready.endpoint.values().for_each(|value| spoken.note(&value));
             let request = driver::Request { endpoint: &ready.endpoint, tls: ready.tls.as_ref(), form, authorization };
             let (status, body) = driver::post(request, environment, *timeout).await?;
             let granted = answer::read(&ready.endpoint, status, &body, &spoken)?;

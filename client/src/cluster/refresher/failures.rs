@@ -49,7 +49,7 @@ pub(super) fn unaware(node: &Node) -> KrafkaError {
 fn combine(failures: Vec<&KrafkaError>, silent: Vec<String>) -> KrafkaError {
     let worst = failures.iter().find(|failure| failure.is_fatal());
     let worst = worst.or_else(|| failures.iter().rfind(|failure| failure.is_retriable()));
-    let worst = worst.or_else(|| failures.last());
+    let worst = worst.or_else(|| failures.last().filter(|_| silent.is_empty()));
     let told: Vec<String> = failures.iter().map(ToString::to_string).chain(silent).collect();
     let all = format!("no broker can be asked for metadata: {}", told.join("; "));
     match worst {

@@ -295,7 +295,7 @@ impl Engine {
         };
         let mut core = self.core();
         for slot in core.subscription.follow(&snapshot, &start_over) {
-            core.buffer.clear(slot);
+            core.clear(slot);
         }
     }
 

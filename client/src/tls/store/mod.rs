@@ -103,14 +103,17 @@ impl fmt::Display for Fault {
                 "has no private key in it, which the client's certificate needs: is it a truststore? A key is imported \
                  with its certificate, by keytool -importkeystore",
             ),
-            Self::NoChain(alias) => write!(f, "has no certificate for its key '{alias}'"),
-            Self::Keys(aliases) => write!(
-                f,
-                "has {} private keys ({}), and which one is meant is not guessed: keep one, with keytool \
-                 -importkeystore -srcalias",
-                aliases.len(),
-                aliases.join(", ")
-            ),
+            Self::NoChain(alias) => write!(f, "has no certificate for its key '{}'", told(alias)),
+            Self::Keys(aliases) => {
+                let told = aliases.iter().take(MAX_ALIASES).map(|alias| told(alias)).collect::<Vec<_>>().join(", ");
+                let more = if aliases.len() > MAX_ALIASES { ", …" } else { "" };
+                write!(
+                    f,
+                    "has {} private keys ({told}{more}), and which one is meant is not guessed: keep one, with keytool \
+                     -importkeystore -srcalias",
+                    aliases.len()
+                )
+            }
             Self::NothingTrusted => f.write_str(
                 "has no certificate in it that is trusted: add the issuer's with keytool -importcert, or leave the \
                  truststore out to trust the issuers that everybody knows",
@@ -152,6 +155,15 @@ impl Store {
         }
         Ok((key.chain, PrivatePkcs8KeyDer::from(der.to_vec()).into()))
     }
+}
+
+/// How many aliases an error has room for, and how many letters of each.
+const MAX_ALIASES: usize = 8;
+const MAX_ALIAS: usize = 60;
+
+/// An alias in an error.
+fn told(alias: &str) -> String {
+    alias.chars().filter(|letter| !letter.is_control()).take(MAX_ALIAS).collect()
 }
 
 const PEM: &[u8] = b"-----BEGIN";

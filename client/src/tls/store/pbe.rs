@@ -268,13 +268,13 @@ fn derived<H: Digest + BlockSizeUser>(
             round = H::digest(&round);
         }
         derived.extend_from_slice(&round);
+        // Each block of the input becomes the sum of itself, the round's result, and one.
+        let addend: Zeroizing<Vec<u8>> = Zeroizing::new(round.iter().copied().cycle().take(size).collect());
+        round.as_mut_slice().zeroize();
         if derived.len() >= len {
-            round.as_mut_slice().zeroize();
             derived.truncate(len);
             return derived;
         }
-        // Each block of the input becomes the sum of itself, the round's result, and one.
-        let addend: Zeroizing<Vec<u8>> = Zeroizing::new(round.iter().copied().cycle().take(size).collect());
         for block in joined.chunks_mut(size) {
             let mut carry = 1;
             for (byte, more) in block.iter_mut().zip(addend.iter()).rev() {
