@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use krafka_fake_broker::FakeCluster;
 use krafka_protocol::api::metadata::{MetadataRequest, MetadataResponse};
@@ -126,6 +128,36 @@ async fn a_blocking_cluster_may_be_dropped_anywhere() {
 /// Why nobody can be reached at an address now: no task runs meanwhile, which could change that.
 fn refused(address: &str) -> Option<ErrorKind> {
     std::net::TcpStream::connect(address).map_err(|error| error.kind()).err()
+}
+
+/// A process that is just being started has all sockets of this one for a moment.
+#[tokio::test]
+async fn a_node_that_is_down_does_not_listen_for_processes_that_start() {
+    let fake = FakeCluster::builder().nodes(1).start().await.expect("a port");
+    let address = fake.bootstrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let starting = std::thread::spawn({
+        let is_over = is_over.clone();
+        move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let mut program = Command::new(env!("CARGO_BIN_EXE_krafka-fake-broker"));
+                let ended = program.arg("--help").stdout(Stdio::null()).status();
+                assert!(ended.expect("the program").success());
+            }
+        }
+    });
+
+    let mut found = 0;
+    for _ in 0..300 {
+        fake.crash(1);
+        found += usize::from(refused(&address).is_none());
+        fake.restart(1);
+        assert_eq!(refused(&address), None);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    starting.join().expect("no panic");
+
+    assert_eq!(found, 0, "so often a node was reached that is down");
 }
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 //! started a node again finds it when the call returns, and nobody finds one that is down.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::Port;
@@ -44,7 +44,7 @@ impl Sockets {
 
     /// Closes all of them for good.
     pub(super) fn end(&self) {
-        self.lock().clear();
+        self.lock().drain(..).for_each(|mut slot| slot.close());
     }
 
     /// Listens where each port is wanted to, and nowhere else.
@@ -78,13 +78,25 @@ impl Sockets {
 }
 
 impl Slot {
+    /// Listens no more. To drop the socket is not enough: a process that is just being started has it, too, for a
+    /// moment.
+    fn close(&mut self) {
+        // Where a socket that listens cannot be shut down, it is dropped.
+        let _ = match &self.socket {
+            Listening::Bound(socket) => SockRef::from(socket).shutdown(Shutdown::Both),
+            Listening::Yes(socket) => SockRef::from(socket).shutdown(Shutdown::Both),
+            Listening::No | Listening::Refused => Ok(()),
+        };
+        self.socket = Listening::No;
+    }
+
     fn settle(&mut self, wanted: Option<SocketAddr>) {
         let listens = matches!(self.socket, Listening::Bound(_) | Listening::Yes(_));
         if listens && wanted == Some(self.address) {
             return;
         }
         let was_refused = matches!(self.socket, Listening::Refused);
-        self.socket = Listening::No;
+        self.close();
         let Some(address) = wanted else { return };
         self.address = address;
         self.socket = match bind(address) {
