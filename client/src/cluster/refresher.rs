@@ -226,8 +226,8 @@ impl<W> Refresher<W> {
     /// nobody called it wrong.
     fn is_sound(&self, topic: &Str, now: Instant) -> bool {
         let is_there = self.current.topics.get(topic).is_some_and(|view| !view.partitions.is_empty());
-        let is_watched = self.watched.values().any(|topics| topics.contains(topic));
-        let is_young = is_watched || self.used.get(topic).is_some_and(|used| now < *used + self.rules.max_age);
+        let is_young =
+            self.is_watched(topic) || self.used.get(topic).is_some_and(|used| now < *used + self.rules.max_age);
         let mut wants = self.wanted.iter().chain(self.fetching.iter().flat_map(|fetching| &fetching.wants));
         let is_doubted = wants.any(|want| want.waiter.is_none() && want.topics.contains(topic));
         is_there && is_young && !is_doubted && !self.is_bootstrapping
@@ -245,16 +245,21 @@ impl<W> Refresher<W> {
         }
     }
 
+    /// Whether somebody wants a topic to be kept fresh.
+    fn is_watched(&self, topic: &Str) -> bool {
+        self.watched.values().any(|topics| topics.contains(topic))
+    }
+
     fn watched(&mut self, owner: u64, topics: Vec<Str>) {
         let topics: BTreeSet<Str> = topics.into_iter().collect();
         let before = self.watched.remove(&owner).unwrap_or_default();
-        let is_watched =
-            |watched: &BTreeMap<u64, BTreeSet<Str>>, topic: &Str| watched.values().any(|topics| topics.contains(topic));
         // What nobody keeps fresh any more is as old as it is, however young when it was asked for.
-        for topic in before.difference(&topics).filter(|topic| !is_watched(&self.watched, topic)) {
-            self.used.remove(topic);
+        for topic in before.difference(&topics) {
+            if !self.is_watched(topic) {
+                self.used.remove(topic);
+            }
         }
-        let is_old = |topic: &&Str| !self.used.contains_key(*topic) && !is_watched(&self.watched, topic);
+        let is_old = |topic: &&Str| !self.used.contains_key(*topic) && !self.is_watched(topic);
         let old: Vec<Str> = topics.difference(&before).filter(is_old).cloned().collect();
         if !old.is_empty() {
             self.doubted(old);

@@ -57,8 +57,6 @@ use self::pool::Pool;
 pub use self::socks5::Socks5;
 pub use self::tcp::TcpConnect;
 pub(crate) use self::throttle::throttle;
-#[cfg(feature = "oidc")]
-pub(crate) use self::tls::fresh_config;
 pub(crate) use self::versions::Versions;
 use crate::cluster::Node;
 use crate::error::{KrafkaError, ProtocolErrorKind};

@@ -1,11 +1,7 @@
 //! TLS over whatever stream a connector returned, by rustls.
 
 use std::io;
-#[cfg(feature = "oidc")]
-use std::sync::Arc;
 
-#[cfg(feature = "oidc")]
-use rustls::ClientConfig;
 use tokio_rustls::TlsConnector;
 
 use crate::cluster::Node;
@@ -23,16 +19,4 @@ pub(super) async fn wrap(tls: &FreshTls, stream: Box<dyn Stream>, node: &Node) -
         tracing::debug!(%node, ?version, suite = ?suite.suite(), "TLS is up");
     }
     Ok(Box::new(stream))
-}
-
-/// What to speak with now, from files that may have changed.
-///
-/// # Errors
-/// None: where new ones cannot be read, there are the old ones.
-///
-/// # Cancel safety
-/// Dropping the future leaves the looking at the files to itself.
-#[cfg(feature = "oidc")]
-pub(crate) async fn fresh_config(tls: &FreshTls) -> io::Result<Arc<ClientConfig>> {
-    Ok(tls.config().await)
 }

@@ -99,11 +99,13 @@ impl FreshTls {
             };
             match Files::read(settings.paths(), self.patience / PART_FOR_FILES).await {
                 Ok(files) => {
-                    // By a task of its own: what takes longer than this connection may is there for the next.
-                    let (fresh, patience) = (self.clone(), self.patience / PART_FOR_FILES);
-                    let renewing = tokio::spawn(async move { fresh.renew(files, reading).await });
-                    if timeout(patience, renewing).await.is_err() {
-                        self.keep(&format!("to open the key stores takes longer than {patience:?}"));
+                    if let Some(fingerprint) = self.news(&files) {
+                        // By a task of its own: what takes longer than this connection may is there for the next.
+                        let (fresh, patience) = (self.clone(), self.patience / PART_FOR_FILES);
+                        let renewing = tokio::spawn(async move { fresh.renew(files, fingerprint, reading).await });
+                        if timeout(patience, renewing).await.is_err() {
+                            self.keep(&format!("to open the key stores takes longer than {patience:?}"));
+                        }
                     }
                 }
                 Err(why) => {
@@ -115,21 +117,25 @@ impl FreshTls {
         self.current().config.clone()
     }
 
-    async fn renew(&self, files: Files, reading: u64) {
-        let Source::Settings(settings) = &self.tls.source else { return };
+    /// What tells these files from those that are spoken with, if they are others, and nobody opens them or has tried
+    /// to: whoever hears of it does.
+    fn news(&self, files: &Files) -> Option<Fingerprint> {
         let fingerprint = files.fingerprint();
-        {
-            let mut current = self.current();
-            current.is_hung = false;
-            if fingerprint == current.fingerprint {
-                current.is_failing = false;
-                return;
-            }
-            if [&current.unusable, &current.opening].contains(&&Some(fingerprint.clone())) {
-                return;
-            }
-            current.opening = Some(fingerprint.clone());
+        let mut current = self.current();
+        current.is_hung = false;
+        if fingerprint == current.fingerprint {
+            current.is_failing = false;
+            return None;
         }
+        if [&current.unusable, &current.opening].contains(&&Some(fingerprint.clone())) {
+            return None;
+        }
+        current.opening = Some(fingerprint.clone());
+        Some(fingerprint)
+    }
+
+    async fn renew(&self, files: Files, fingerprint: Fingerprint, reading: u64) {
+        let Source::Settings(settings) = &self.tls.source else { return };
         let opened = config_of(settings, files).await;
         self.current().opening = None;
         match opened {

@@ -18,7 +18,6 @@ use super::form::Form;
 use crate::auth::Secret;
 use crate::environment::{Environment, Stream};
 use crate::error::KrafkaError;
-use crate::network::fresh_config;
 use crate::tls::{FreshTls, Peer, cause, explain, explain_late};
 
 /// The longest answer that is read. Tokens of some thousand characters are common, and of some ten thousand known.
@@ -61,8 +60,7 @@ async fn ask(request: Request<'_>, environment: &Environment) -> Result<(u16, Ve
         None => stream,
         Some(tls) => {
             let name = tls.name_of(endpoint.host()).map_err(KrafkaError::config)?;
-            let config = fresh_config(tls).await.map_err(failed)?;
-            let connecting = TlsConnector::from(config).connect(name, stream);
+            let connecting = TlsConnector::from(tls.config().await).connect(name, stream);
             Box::new(connecting.await.map_err(|why| unspoken(endpoint, tls, &why))?)
         }
     };

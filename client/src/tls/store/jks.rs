@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::der::{Der, OCTETS, SEQUENCE};
-use super::{Fault, Key, Opened, Passwords, Store};
+use super::{Fault, Key, Opened, Passwords, Store, utf16};
 
 /// How long a SHA-1 digest is.
 const DIGEST: usize = 20;
@@ -94,13 +94,6 @@ fn hash(parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     let mut hash = Sha1::new();
     parts.iter().for_each(|part| hash.update(part));
     Zeroizing::new(hash.finalize().to_vec())
-}
-
-/// A password as Java's characters.
-fn utf16(password: &str) -> Zeroizing<Vec<u8>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(2 * password.len()));
-    password.encode_utf16().for_each(|unit| bytes.extend(unit.to_be_bytes()));
-    bytes
 }
 
 /// What is still to be read.

@@ -157,6 +157,13 @@ impl Store {
     }
 }
 
+/// A password as Java's characters, with room for a zero behind: memory that is outgrown is not wiped.
+fn utf16(password: &str) -> Zeroizing<Vec<u8>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(2 * password.len() + 2));
+    password.encode_utf16().for_each(|unit| bytes.extend(unit.to_be_bytes()));
+    bytes
+}
+
 /// How many aliases an error has room for, and how many letters of each.
 const MAX_ALIASES: usize = 8;
 const MAX_ALIAS: usize = 60;

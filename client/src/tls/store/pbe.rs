@@ -11,8 +11,8 @@ use sha1::digest::common::BlockSizeUser;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Fault;
 use super::der::{BROKEN, Der, OCTETS, SEQUENCE};
+use super::{Fault, utf16};
 
 /// Java's own limit. More than that is somebody else's wish to keep us busy.
 const MAX_ITERATIONS: u32 = 5_000_000;
@@ -38,8 +38,8 @@ pub(super) struct Password<'a> {
 
 impl<'a> Password<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let mut wide = Zeroizing::new(Vec::with_capacity(2 * text.len() + 2));
-        text.encode_utf16().chain([0]).for_each(|unit| wide.extend(unit.to_be_bytes()));
+        let mut wide = utf16(text);
+        wide.extend([0, 0]);
         Self { text, wide }
     }
 
